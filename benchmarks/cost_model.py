@@ -9,9 +9,9 @@ N, OUTPUT_PRICE = 5, 4.0
 SIZES = ((100, 20), (1500, 50), (1500, 300), (8000, 200))
 HEADINGS = (
     "prompt, reply (tokens)",
-    "a request for each reply",
-    "the same, prompt cached at 50%",
-    "the same, prompt cached at 10%",
+    "one request per reply",
+    "the same, cached tokens at 50% of the price",
+    "the same, cached tokens at 10% of the price",
     "samples in one `n=` request",
 )
 

@@ -1,4 +1,4 @@
-"""One guarded call: what it is given, what it wants done, its state, how it ends."""
+"""One guarded call: its request, the work it asks for, its state and its outcome."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class GuardState:
         """Return what the user asks in a call.
 
         Args:
-            chosen: What the application says it is, None if it does not.
-            message: The user's last message, which then stands for it. One that is so
-                long that it must hold more gives a warning, once.
+            chosen: The question as the application gives it, None if it does not.
+            message: The user's last message, used if ``chosen`` is None. If it is too
+                long to be only a question, there is a warning, once.
 
         Raises:
-            ConfigurationError: What the application says is no text.
+            ConfigurationError: ``chosen`` is not a text.
         """
         if isinstance(chosen, str):
             return chosen
@@ -90,12 +90,12 @@ class GuardState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the engine is asked for: one answer, assessed.
+    """A request to the engine for one assessed answer.
 
     Attributes:
         settings: The options of the guard.
         state: What its calls share.
-        capabilities: What the provider takes.
+        capabilities: What the provider supports.
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
         structured: Whether calls are a form of the answer, so that they are compared.
@@ -140,15 +140,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """Wanted: requests to the model, all at once.
+    """Asks the driver to send requests to the model, all at once.
 
     The driver sends back a ``Reply`` or ``Failure`` for each, None for one that was
     still open at its deadline. A failed answer ends the wait for the samples.
 
     Attributes:
         draws: The requests.
-        deadlines: For each the ``time.monotonic()`` until which to wait, None without a
-            limit.
+        deadlines: For each request, the ``time.monotonic()`` until which to wait; None
+            for no limit.
     """
 
     draws: tuple[Draw, ...]
@@ -167,7 +167,7 @@ class Draws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Wanted: the result of a function, or a ``Failure`` with what it raised.
+    """Asks the driver for the result of a function, or a ``Failure`` if it raises.
 
     Attributes:
         function: What to call, without arguments.
@@ -231,7 +231,7 @@ class Outcome:
     replacement: Any = field(default=None, repr=False)
 
     def assessed(self) -> Assessment:
-        """Return the assessment; that the answer is withheld is no error here.
+        """Return the assessment, even if the answer is withheld.
 
         Raises:
             BaseException: What ended the call before there was an answer to assess.
@@ -243,7 +243,7 @@ class Outcome:
 
 
 Call = Generator[Draws | Work, Any, Outcome]
-"""A guarded call under way: yields what it wants done, is sent what came of it."""
+"""A guarded call in progress: it yields work to be done, and is sent the results."""
 
 
 def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
@@ -321,7 +321,7 @@ class CallState:
         return [next(brought[name], None) for name in names]
 
     def take(self, draw: Draw, result: Reply | Failure | None) -> None:
-        """Count what a draw brought."""
+        """Record the result of a draw."""
         self.costs.append(self._cost_of(draw, result))
         reply = result if isinstance(result, Reply) else None
         if draw.role == "check":
@@ -348,7 +348,7 @@ class CallState:
             self.temperature_set &= reply.temperature_set
 
     def _cost_of(self, draw: Draw, result: Reply | Failure | None) -> DrawCost:
-        """Return what a draw took; one that is late may still cost something."""
+        """Return what a draw cost; one that is late may still cost something."""
         brought = 0
         if isinstance(result, Reply):
             cost, brought = result.cost, min(len(result.samples), draw.n)

@@ -87,7 +87,7 @@ def examine(
     capabilities: ProviderCapabilities,
     temperature: float = 1.0,
 ) -> Report:
-    """Ask a model for what must vary, and say whether its samples can be trusted.
+    """Ask a model for replies that must vary; say whether its samples can be trusted.
 
     It takes four requests for one reply and one for three: each asks for something made
     up, so that equal replies do not come by chance. Two more are self-checks, of a
@@ -156,7 +156,7 @@ def _variation(samples: Sequence[Sample], temperature: float) -> Finding:
         'seed and without a cache (transformers serve: "do_sample": true in the '
         "model's generation_config.json)"
     )
-    return Finding("variation", "ignored", f"{total} are the same words", fix)
+    return Finding("variation", "ignored", f"{total} are identical", fix)
 
 
 def _temperature(replies: Sequence[Reply], temperature: float) -> Finding:
@@ -178,7 +178,7 @@ def _n(reply: Reply | Exception | None, *, vary: bool) -> Finding:
         return Finding("n", "ignored", f"{message}: {one_by_one}")
     if len(set(texts)) == 1 and vary:
         fix = "use a model class that asks for samples one by one"
-        return Finding("n", "broken", f"{message} of the same words", fix)
+        return Finding("n", "broken", f"{message}, all identical", fix)
     return Finding("n", "works", message)
 
 
@@ -190,7 +190,7 @@ def _logprobs(samples: Sequence[Sample], *, offered: bool) -> Finding:
         return Finding("logprobs", "missing", message)
     means = [sum(each) / len(each) for each in known]
     if max(means) == 0:
-        message = "all are 0: the server gives them for greedy words, not drawn ones"
+        message = "all are 0: they are for greedy decoding, not for drawn tokens"
         return Finding("logprobs", "broken", message)
     message = f"one for each token, {sum(means) / len(means):.2f} nats on average"
     return Finding("logprobs", "works", message)

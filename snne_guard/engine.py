@@ -1,9 +1,9 @@
-"""One guarded call, as a generator without input or output.
+"""One guarded call, as a generator that does no I/O.
 
 ``guarded_call`` decides everything: which draws to make, which replies count, how they
-are scored, what becomes of the answer. It yields what it wants done, a ``Draws`` or a
-``Work``, and is sent what came of it. The drivers in ``snne_guard.drivers`` do the
-work, by threads or by tasks.
+are scored, what becomes of the answer. It yields the work to be done, a ``Draws`` or a
+``Work``, and is sent the results. The drivers in ``snne_guard.drivers`` do the work, in
+threads or in tasks.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = ["guarded_call", "wants_logprobs"]
 _log = logging.getLogger(__name__)
 
 _COMPARES_VALUES = ("content_f1", "exact", "structured")
-"""Similarities kept for calls and JSON; any other gives way to ``structured``."""
+"""Similarities kept for calls and JSON; ``structured`` replaces any other."""
 
 
 def wants_logprobs(request: Request, /) -> bool:
@@ -70,7 +70,7 @@ def guarded_call(request: Request, /) -> Call:
     """Draw an answer and samples, score them, decide; see the module's docstring.
 
     An exception that is thrown in (a cancellation, an interrupt) ends the call with an
-    outcome that has it as ``error`` and tells what the call had cost.
+    outcome that has it as ``error`` and says what the call has cost so far.
     """
     call = CallState(request)
     try:
@@ -128,7 +128,7 @@ def _why_skipped(call: CallState) -> str | None:
 
 
 def _sample_draws(call: CallState) -> tuple[Draw, ...]:
-    """Return requests for samples: one a view where the provider takes n, else each."""
+    """Return requests for samples: one per view with ``n``, else one per sample."""
     wanted = _missing_views(call)
     if call.request.capabilities.n and not call.request.state.n_ignored:
         shares = Counter(wanted).items()
@@ -168,7 +168,7 @@ def _send(call: CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, Non
 
 
 def _top_up(call: CallState) -> Generator[Draws, Any, None]:
-    """Ask one by one for what a request for several replies did not bring."""
+    """Ask one by one for samples that a request for several did not return."""
     state, had = call.request.state, len(call.samples)
     missing = _missing_views(call)
     # Not ``state.n_ignored``: another call may have found that out meanwhile.
@@ -180,7 +180,7 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
         state.n_ignored |= len(call.samples) > had
     if _missing_views(call) and (call.errors or not call.late):
         call.note("samples_failed")
-    # In the order of the views, so that any first few are a smaller set of their own.
+    # In the order of the views, so that the first k are what a smaller n would draw.
     call.samples = [*filter(None, call.samples_in_turn)]
 
 
@@ -359,7 +359,7 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
 def _judge(
     call: CallState, text: str, samples: Sequence[str]
 ) -> Generator[Draws | Work, Any, SpanSimilarity]:
-    """Ask the guarded model which samples bear out the parts of its answer."""
+    """Ask the guarded model which samples support the parts of its answer."""
     context, question = call.request.context, call.request.question
     texts = [*samples] if context is None else [*samples, context]
 

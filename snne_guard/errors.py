@@ -74,8 +74,8 @@ class SamplingError(SnneGuardError):
         n_used: Members that could be used, the answer included.
         needed: Members that the guard requires (``min_samples``).
         reasons: Why, as reason codes.
-        causes: Names of the exceptions of what failed; an exception itself may hold a
-            text, and need not survive pickling.
+        causes: Type names of the exceptions that were raised. An exception itself may
+            hold a text and may not survive pickling.
     """
 
     is_retryable = False

@@ -23,9 +23,9 @@ class Observers:
     """The observers of one guard.
 
     They are called one after another before the answer is delivered, in the context of
-    the guarded call: what is the current span there is the current span here. Under
-    asyncio a plain observer runs in a worker thread, so that it does not hold up the
-    event loop. What an observer raises is counted, logged by its type, and swallowed.
+    the guarded call, so that they see its current tracing span. Under asyncio a plain
+    observer runs in a worker thread, so that it does not block the event loop. What an
+    observer raises is counted, logged by its type, and swallowed.
 
     Args:
         observers: Objects with ``on_assessment``, plain or async.

@@ -28,8 +28,8 @@ class SelfCheck:
     """Asks the model, in a further turn, whether the answer that it gave is correct.
 
     Attributes:
-        prompt: What is asked, in any language, for a reply of the English Yes or No.
-            A reply in other words, such as Ja or 是, counts as unknown.
+        prompt: The question, in any language. It must ask for the English word Yes or
+            No: a reply in other words, such as Ja or 是, counts as unknown.
         weight: Weight of the self-check in the uncertainty, where the disagreement of
             the replies has weight 1; above 0.
 
@@ -68,8 +68,8 @@ class SelfCheck:
 def read_self_check(reply: Sample, entries: object = None) -> float | None:
     """Return the probability that a reply to a self-check says Yes.
 
-    The last word of the reply counts, for some models reason first. Where the provider
-    gives alternatives to its tokens, it is the share of Yes among Yes and No there.
+    The last word of the reply counts, since some models reason first. If the provider
+    gives alternatives to that token, the result is the share of Yes among Yes and No.
 
     Args:
         reply: What the model said.
@@ -105,7 +105,7 @@ def _share_of_yes(entries: object, word: str) -> float | None:
         return None
     entry = said[-1]
     known = {each.get("token"): each for each in _mappings(entry.get("top_logprobs"))}
-    if not known:  # what is left goes to other spellings too, so it is not the other's
+    if not known:  # 1 - p covers other spellings too: it is not the other word's p
         return None
     mass = {"yes": 0.0, "no": 0.0}
     # Keyed by the token: the one that was drawn is among the alternatives as well.

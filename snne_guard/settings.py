@@ -41,7 +41,7 @@ from snne_guard.views import View, resolve_views, views_of_samples
 __all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
 
 REFUSAL = "I am not certain enough of the answer to give one."
-"""The text of a refusal, unless told otherwise."""
+"""The default text of a refusal."""
 
 Limit = float | Threshold
 
@@ -53,14 +53,14 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "self_check": (bool, SelfCheck),
     "views": (list, tuple),
 }
-"""What an option may be that is neither a number, a word nor a function."""
+"""Types of the options that are neither numbers, words nor functions."""
 
 _NOT_IN_REPLIES = frozenset({"hidden_states", "p_true_logprob", "token_importance"})
-"""What a method may need that a guard has no way to get."""
+"""Inputs of methods that a guard cannot get from replies."""
 
 
 def is_disabled() -> bool:
-    """Return whether SNNE_GUARD_DISABLED makes every guard its bare model."""
+    """Return whether SNNE_GUARD_DISABLED turns every guard into its bare model."""
     return os.environ.get("SNNE_GUARD_DISABLED", "") not in {"", "0"}
 
 
@@ -70,15 +70,15 @@ class GuardSettings:
 
     Attributes:
         include_answer: Whether the answer is a member of the set. If not, ``n`` samples
-            are drawn besides it, as in the paper.
-        tau: Temperature of the similarity's softmax, above 0.
+            are drawn in addition to it, as in the paper.
+        tau: Temperature of SNNE's log-sum-exp, above 0.
         check: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
         drawn_views: The views that samples are drawn in, in turn.
         sample_views: The view of each sample, None without views.
-        policy: What the options make of an uncertainty.
-        notified: The observers, as drivers hand assessments to them.
+        policy: Turns an uncertainty into a decision.
+        notified: The observers, to which drivers hand assessments.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -156,11 +156,11 @@ class GuardSettings:
 
     @property
     def n_samples(self) -> int:
-        """Samples that are drawn besides the answer."""
+        """Samples that are drawn in addition to the answer."""
         return self.n_members - 1 if self.include_answer else self.n_members
 
     def context_of(self, messages: Sequence[Any], /) -> str | None:
-        """Return what the model was given to answer from, None where nobody says.
+        """Return the text that the model was given to answer from, None if unknown.
 
         Raises:
             ConfigurationError: The user's function returned no text.
@@ -246,7 +246,7 @@ class GuardSettings:
         method.check_similarity(compare, name=name)
         if self.policy.threshold is not None and method.bounds(self.n) is None:
             msg = (
-                "expected a method whose values are bounded for the threshold, got "
+                "a threshold needs a method whose values are bounded, got "
                 f"{method.name!r}, which has no u"
             )
             raise ConfigurationError(msg)
@@ -254,7 +254,7 @@ class GuardSettings:
     def _span_similarity(self) -> SpanSimilarity | str | None:
         if self.spans is False:
             if self.span_threshold is not None or self.context is not None:
-                msg = "span_threshold and context need spans=True, or what compares"
+                msg = "span_threshold and context have no effect with spans=False"
                 raise ConfigurationError(msg)
             return None
         cutters()  # so that a missing extra is an error here and not in a call

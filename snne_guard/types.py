@@ -38,7 +38,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 Decision = Literal["accept", "flag", "refuse", "fallback", "unscored"]
-"""What was decided about an answer; None takes its place without a threshold."""
+"""What was decided about an answer. Without a threshold it is None."""
 
 OnUncertain = Literal["flag", "refuse", "fallback", "raise"]
 """What is done with an answer that is not accepted."""
@@ -50,14 +50,14 @@ ToolCalls = Literal["skip", "score"]
 """Whether an answer that calls tools passes unscored or has its calls compared."""
 
 Schedule = Literal["concurrent", "answer_first"]
-"""Whether samples are drawn beside the answer or after it."""
+"""Whether samples are drawn together with the answer or after it."""
 
 REASONS: dict[str, str] = {
     "no_threshold": "no threshold is set, so nothing was decided",
     "disabled": "SNNE_GUARD_DISABLED is set: the bare model answered",
     "not_sampled": "the call is not in the share that sample_rate samples",
-    "cancelled": "the call was cancelled or broke off; the cost is what it took",
-    "side_effects": "a further draw could act on the world, so none was made",
+    "cancelled": "the call was cancelled or broke off; the cost is that until then",
+    "side_effects": "another draw could have side effects, so none was made",
     "temperature_unset": "samples could not be drawn at the temperature asked for",
     "answer_failed": "the model failed to give an answer",
     "answer_unreadable": "the answer has no visible text, or content other than text",
@@ -65,7 +65,7 @@ REASONS: dict[str, str] = {
     "answer_truncated": "the answer was cut off, or how it ended is unknown",
     "tool_calls": "the answer calls bound tools and passes without a score",
     "samples_failed": "a request for samples failed, retries included",
-    "samples_late": "a time limit passed first; the samples that had come were used",
+    "samples_late": "a time limit passed; the samples that had arrived were used",
     "unreadable_samples": "a sample has no visible text, or content other than text",
     "refused_samples": "a sample that the provider marked as a refusal left the set",
     "truncated_samples": "a sample that was cut off left the set",
@@ -84,11 +84,11 @@ REASONS: dict[str, str] = {
 
 
 class Similarity(Protocol):
-    """Texts to an ``(n, n)`` float64 matrix in [0, 1] with diagonal 1.
+    """Maps ``n`` texts to an ``(n, n)`` float64 matrix in [0, 1] with diagonal 1.
 
     The value for a pair depends on that pair and the question alone.
 
-    Some scoring methods also call functions of the similarity with the same arguments:
+    Some scoring methods also call two methods of it, with the same arguments:
     ``equivalent`` returns which texts mean the same, ``(n, n)`` booleans, symmetric,
     True on the diagonal. ``probabilities`` returns ``(n, n, 3)``: premise, hypothesis,
     then contradiction, neutral, entailment; the diagonal means nothing.
@@ -105,7 +105,7 @@ class SpanSimilarity(Protocol):
     """Compares parts of an answer with whole texts.
 
     Takes ``m`` parts and ``k`` texts. Returns ``(m, k)`` float64 in [0, 1]: 1 where the
-    text says the same, 0 where it says something else or nothing of it.
+    text says the same, 0 where it says something else or nothing about it.
     """
 
     def __call__(
@@ -126,9 +126,9 @@ class Sample:
 
     Attributes:
         text: What the application would get as text. Not in the repr, so that a
-            logged object does not carry what people asked.
+            logged object does not show what people asked.
         token_logprobs: Natural log-probability of each token of the text, None if
-            unknown or if the provider's are those of other tokens.
+            unknown or if the provider's belong to other tokens.
         tokens: The text of each of these tokens, None if unknown.
         finish_reason: The provider's word for why the reply ended.
         truncated: Whether it was cut off, or the provider does not say how it ended.
@@ -162,9 +162,9 @@ class Cost:
     Attributes:
         calls: Requests that the provider answered.
         attempts: Requests sent, failed and repeated ones included.
-        prompt_tokens: Tokens read, as the provider counts them.
+        prompt_tokens: Input tokens, as the provider counts them.
         cached_tokens: How many of them came from a prompt cache.
-        completion_tokens: Tokens written.
+        completion_tokens: Output tokens.
         reasoning_tokens: How many of them the model spent on hidden reasoning, as far
             as the provider counts them.
         seconds: Wall time from the first request to the decision.
@@ -211,7 +211,7 @@ class DrawCost(Cost):
         role: What it asked for: the answer, samples, the self-check, or a judgement of
             the parts of the answer.
         view: Name of the view of its samples, None without views.
-        samples: Replies that it brought.
+        samples: Replies that it returned.
     """
 
     role: Literal["answer", "sample", "check", "judge"]
@@ -224,9 +224,9 @@ class Prices:
     """What a million tokens cost, in any currency.
 
     Attributes:
-        prompt: Price of a million tokens read.
-        completion: Price of a million tokens written.
-        cached: Price of a million tokens read from a prompt cache; None: as ``prompt``.
+        prompt: Price of a million input tokens.
+        completion: Price of a million output tokens.
+        cached: Price of a million cached input tokens; None: as ``prompt``.
 
     Example:
         >>> Prices(prompt=1.0, completion=4.0).of(
@@ -257,8 +257,8 @@ class Score:
     Attributes:
         value: The method's raw value in its own unit (SNNE: nats). Higher is always
             more uncertain.
-        uncertainty: ``u`` in [0, 1], on which thresholds stand: the disagreement, or
-            its weighted mean with a self-check.
+        uncertainty: ``u`` in [0, 1], which thresholds limit: the disagreement or, with
+            a self-check, its weighted mean with the self-check's doubt.
         disagreement: The value mapped to [0, 1]: 0 all alike, 1 all different. None for
             a single answer and for methods without bounds, and then there is no ``u``.
         self_check: Probability that the model calls its answer correct, None without a
@@ -266,7 +266,7 @@ class Score:
         method: Name of the method that ran, for example ``"snne"``.
         similarity: Name of the similarity that ran, for example ``"rouge_l"``; None
             where the method compares no answers.
-        tau: Temperature of the similarity's softmax.
+        tau: Temperature of SNNE's log-sum-exp.
         n: Members that were scored.
         reasons: What was unusual, as codes of ``REASONS``.
         matrix: The ``(n, n)`` similarity matrix, None where there is none.
@@ -320,13 +320,13 @@ class Assessment:
 
     Attributes:
         id: Unique id; the delivered message carries it too.
-        answer: The reply that was drawn, also when it was withheld. None when the call
+        answer: The reply that was drawn, even if it was withheld. None if the call
             ended before it arrived.
-        samples: Every further draw that arrived, the unusable ones too.
+        samples: Every other draw that arrived, including the unusable ones.
         scored: Texts of the members that were scored, in the order of the matrix.
         matrix: Their ``(n, n)`` similarity matrix, None when nothing was compared.
-        method: Name of the method that ran, None when nothing was scored, and so are
-            the next four, which are those of ``Score``.
+        method: Name of the method that ran. It and the next four fields are those of
+            ``Score``; all are None when nothing was scored.
         score: The method's raw value in its own unit.
         uncertainty: ``u`` in [0, 1].
         disagreement: The value mapped to [0, 1].
@@ -393,5 +393,5 @@ class Observer(Protocol):
     """Gets the assessment of every call, the texts of answer and samples included."""
 
     def on_assessment(self, assessment: Assessment, /) -> object:
-        """Take one assessment; may be ``async``. What it raises is swallowed."""
+        """Take one assessment; may be ``async``. Its exceptions are swallowed."""
         ...

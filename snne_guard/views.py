@@ -1,6 +1,6 @@
 """Views: other ways of putting the question, in which samples are drawn.
 
-A model that is wrong under one prompt is often wrong differently under another, so
+Under a different prompt, a model that is wrong is often wrong in a different way, so
 wrong answers differ more. The answer itself is never drawn in a view.
 """
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 EXTRA_TOKENS = 512
-"""Tokens that a sample gets beyond the user's limit where a part of it is compared."""
+"""Tokens beyond the user's limit for a sample of which only a part is compared."""
 
 _log = logging.getLogger(__name__)
 
@@ -81,10 +81,10 @@ class View:
         raise SamplingError(msg)
 
     def read(self, sample: Sample, /) -> Sample:
-        """Return a sample that was drawn in this view, with what is compared of it.
+        """Return a sample drawn in this view, reduced to the part that is compared.
 
-        It has no log-probabilities then, since those are of the whole reply. Where
-        there is nothing to compare, it is unreadable.
+        A part has no log-probabilities, since those are of the whole reply. If there
+        is nothing to compare, the sample is unreadable.
         """
         sample = replace(sample, view=self.name)
         ended = sample.refused or sample.truncated or sample.tool_calls is not None
@@ -102,7 +102,7 @@ class View:
 
 
 def final_answer(reply: str, /) -> str | None:
-    """Return what stands after the last "Answer:" of a reply, None without one.
+    """Return the text after the last "Answer:" of a reply, None without one.
 
     Example:
         >>> final_answer("3 and 4 are 7. **Answer:** 7")

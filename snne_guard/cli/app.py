@@ -1,4 +1,4 @@
-"""The frame of the command: its sub-commands, and errors as one line.
+"""The command line: its sub-commands, and errors as one line.
 
 Errors of this library and of files end a command with one line and status 2.
 """

@@ -55,7 +55,7 @@ def ask(
 ) -> None:
     """Ask a model one question and show how uncertain its answer is.
 
-    Without --model, a small model answers on this machine. API keys come from the
+    Without --model, a small model on this machine answers. API keys come from the
     environment (OPENAI_API_KEY, ...).
 
     With --calibration, all settings come from its file. An option that contradicts

@@ -78,5 +78,6 @@ def record_by_batch(
         record_in_batches(run, chat.root_client, calls=calls, tell=note)
     except (openai.OpenAIError, httpx2.HTTPError) as error:
         kind, why = type(error).__name__, without_secrets(str(error))
-        note(f"the provider failed: {kind}: {why}; the same command goes on")
+        again = "run the same command again to continue"
+        note(f"the provider failed: {kind}: {why}; {again}")
         raise typer.Exit(1) from None

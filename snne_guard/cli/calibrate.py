@@ -1,4 +1,4 @@
-"""``snne-guard calibrate``: graded recordings to a file that a guard starts from."""
+"""``snne-guard calibrate``: from graded recordings to a file that a guard loads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from snne_guard.text import printable
 __all__ = ["calibrate"]
 
 _NO_PROMISE = 3
-"""Exit status where the file was written, and a guard with it accepts nothing."""
+"""Exit status if the file was written, but a guard with it accepts nothing."""
 
 
 def calibrate(

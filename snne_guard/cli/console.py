@@ -69,7 +69,10 @@ def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         target = path.resolve()
         other = target.exists() and not target.is_file()
         if target in taken or other or not target.parent.is_dir():
-            msg = f"expected a file of its own in a folder that exists, got {path}"
+            msg = (
+                "expected a file of its own, which is no input and no other output, in "
+                f"a folder that exists, got {path}"
+            )
             raise ConfigurationError(msg)
         taken.add(target)
 

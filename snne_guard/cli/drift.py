@@ -1,4 +1,4 @@
-"""``snne-guard drift``: new recordings against those of a calibration."""
+"""``snne-guard drift``: compares new recordings with those of a calibration."""
 
 from __future__ import annotations
 

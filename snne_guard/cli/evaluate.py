@@ -63,13 +63,13 @@ def evaluate(
         str | None,
         typer.Option(
             help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, "
-            "embedding:MODEL, ... By default what each method takes."
+            "embedding:MODEL, ... By default, each method's own."
         ),
     ] = None,
     without_answer: options.WithoutAnswer = False,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Use only so many samples of each question."),
+        typer.Option(min=1, help="Use only this many samples of each question."),
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
@@ -259,7 +259,7 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
         (f"at {compared.calls} calls", compared.at_equal_calls),
         ("for no more money", compared.at_equal_money),
     ):
-        found = "none, for want of plain samples, grades, or prices and token counts"
+        found = "none: plain samples, grades, or prices and token counts are missing"
         if best is not None:
             found = (
                 f"{best.name} with {best.calls} calls, chosen on a third of the "

@@ -39,7 +39,8 @@ def label(
     them.
 
     Each label is saved in RECORDING.labels.jsonl before the next answer is shown; the
-    recording never changes. Run the same command to go on. Skipped answers come again.
+    recording never changes. Run the same command again to continue; skipped answers are
+    shown again.
 
     Answers that have a label in the recording are left out.
 

@@ -1,4 +1,4 @@
-"""``snne-guard merge``: shards of a recording to one file."""
+"""``snne-guard merge``: joins the shards of a recording in one file."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _SHORT: Messages = (
     ("human", "Who wrote Romeo and Juliet?"),
     ("ai", "William Shakespeare"),
 )
-"""Shows the embedded model, which is too small to be told, to answer in short."""
+"""Examples of short answers: the embedded model is too small for an instruction."""
 
 
 def chat_model(
@@ -60,7 +60,7 @@ def chat_model(
     """
     local = name == "embedded" or name.startswith("hf:")
     if local and base_url is not None:
-        msg = f"model {name!r} runs here; a base URL is for a model that is served"
+        msg = f"model {name!r} runs on this machine; a base URL is for a server"
         raise ConfigurationError(msg)
     options = {key: value for key, value in settings.items() if value is not None}
     model: BaseChatModel
@@ -100,7 +100,7 @@ def _served(
 
 
 def messages_before(*, model: str, system: str | None = None) -> Messages:
-    """Return what is said before a question; the embedded model sees short answers."""
+    """Return the messages before a question; the embedded model gets examples."""
     if system is not None:
         return (("system", system),)
     return _SHORT if model == "embedded" else ()

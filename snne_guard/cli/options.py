@@ -54,7 +54,7 @@ Ray = Annotated[
         "--ray",
         min=1,
         metavar="WORKERS",
-        help="Ask with so many Ray workers, here or on the cluster at RAY_ADDRESS.",
+        help="Ask with this many Ray workers, here or on the cluster at RAY_ADDRESS.",
     ),
 ]
 Batch = Annotated[
@@ -69,8 +69,8 @@ TokenPrices = Annotated[
     tuple[float, float, float] | None,
     typer.Option(
         "--prices",
-        metavar="READ WRITTEN CACHED",
-        help="Prices of a million tokens, for the cost in money.",
+        metavar="INPUT OUTPUT CACHED",
+        help="Prices per million input, output and cached tokens.",
     ),
 ]
 
@@ -90,5 +90,5 @@ def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
     """Return the prices that ``--prices`` gives."""
     if values is None:
         return None
-    read, written, cached = values
-    return Prices(prompt=read, completion=written, cached=cached)
+    prompt, completion, cached = values
+    return Prices(prompt=prompt, completion=completion, cached=cached)

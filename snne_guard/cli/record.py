@@ -92,7 +92,7 @@ def record(
     ] = False,
     prices: options.TokenPrices = None,
     max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Stop cleanly after so many requests.")
+        int | None, typer.Option(min=1, help="Stop cleanly after this many requests.")
     ] = None,
     ray: options.Ray = None,
     batch: options.Batch = None,
@@ -107,7 +107,7 @@ def record(
     id, context and answers. Other fields are carried over.
 
     Run the same command again to resume, however it ended. Questions that fail go to a
-    file beside the output. API keys come from the environment.
+    file next to the output. API keys come from the environment.
 
     Exit status: 0 every question is recorded; 1 some are not; 2 wrong usage; 130
     interrupted.
@@ -202,7 +202,7 @@ def record(
                 else:
                     asyncio.run(draw(run, ask, max_concurrency=max_concurrency))
         except KeyboardInterrupt:
-            note("interrupted; the same command goes on")
+            note("interrupted; run the same command again to continue")
             raise typer.Exit(_INTERRUPTED) from None
         note(f"{_counted(run)}; {cost_in_words(run.cost)}")
         if run.stopped:
@@ -240,12 +240,12 @@ def _dry_run_lines(
     longer = sum(replies for view, replies in sampling if view and view.extract)
     written = n * (replies * limit + longer * EXTRA_TOKENS)
     yield f"questions to ask  {n}"
-    yield f"requests          {n * each} ({each} a question)"
-    yield f"tokens read       about {read} (characters / {_CHARACTERS})"
+    yield f"requests          {n * each} ({each} per question)"
+    yield f"input tokens      about {read} (characters / {_CHARACTERS})"
     if max_tokens is None or prices is None:
         yield "money             unknown without --max-tokens and --prices"
     if max_tokens is not None:
-        yield f"tokens written    at most {written}"
+        yield f"output tokens     at most {written}"
         if prices is not None:
             money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
             yield f"money             at most about {money:.6f}, none of it cached"
@@ -292,4 +292,5 @@ def _name_failures(run: RecordingRun) -> None:
     for error, count in counts.most_common(_KINDS):
         note(f"{count} failed: {error}")
     if counts:
-        note(f"what failed is in {run.failures_path}; --retry-failed draws it again")
+        where = f"the failed questions are in {run.failures_path}"
+        note(f"{where}; --retry-failed asks them again")

@@ -76,8 +76,8 @@ def cost_in_words(cost: Cost) -> str:
     cached = f" ({cost.cached_tokens} from a cache)" if cost.cached_tokens else ""
     money = f", price {least}{cost.money:.6f}" if cost.money else ""
     return (
-        f"{requests}, {least}{cost.prompt_tokens} tokens read{cached}, "
-        f"{least}{cost.completion_tokens} written, {cost.seconds:.1f} s{money}"
+        f"{requests}, {least}{cost.prompt_tokens} input tokens{cached}, "
+        f"{least}{cost.completion_tokens} output tokens, {cost.seconds:.1f} s{money}"
     )
 
 
@@ -107,7 +107,7 @@ def _cut(text: str) -> str:
 def _answer(assessment: Assessment) -> Text:
     answer = assessment.answer
     if answer is None:
-        return Text("none came", style="red")
+        return Text("none arrived", style="red")
     text = Text(_one_line(answer.tool_calls or answer.text), style="bold")
     if assessment.decision in {"refuse", "fallback"}:
         text.stylize("dim")

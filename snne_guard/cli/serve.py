@@ -100,7 +100,8 @@ def _summary(config: ServerConfig) -> Iterator[str]:
     for name, key in config.keys.items():
         first, *others = key.policies
         policies = ", ".join([f"{first} (default)", *others])
-        upstream = f"upstream key from {key.upstream_key or 'nowhere'}"
+        given = key.upstream_key
+        upstream = f"upstream key from {given}" if given else "no upstream key"
         files = "files" if key.files else "no files"
         yield f"key {name}: {policies}; {upstream}; {files}"
     if not config.keys:

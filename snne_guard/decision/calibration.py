@@ -1,4 +1,4 @@
-"""Calibration: what graded answers taught, and the settings that it holds for."""
+"""Calibration: a threshold from graded answers, bound to the settings it holds for."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Calibration:
         if unknown:
             msg = f"expected settings among {SETTINGS}, got {sorted(unknown)} as well"
             raise ConfigurationError(msg)
-        # Copies, for what is passed in may change later; as they are after a file.
+        # Copies, since the caller's may change later; plain, as read from a file.
         plain = json.loads(json.dumps(dict(self.settings)))
         object.__setattr__(self, "settings", plain)
         object.__setattr__(self, "graders", dict(self.graders))
@@ -242,10 +242,10 @@ class Calibration:
 
 
 def _unsealed(sealed: Mapping[str, Any]) -> object:
-    """Return the content of a file, if it is as it was written."""
+    """Return the content of a file if it has not been changed."""
     content = sealed.get("content")
     if sealed != _sealed(content):
-        msg = "it is not, or no longer, what this version of snne-guard wrote"
+        msg = "it was not written by this version of snne-guard, or has been changed"
         raise InputError(msg)
     return content
 

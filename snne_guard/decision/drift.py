@@ -23,10 +23,8 @@ class DriftReport:
 
     Attributes:
         n: New answers that have a score.
-        p_value: Probability of a distance between the two like this or larger without
-            drift.
-        drifted: Whether the p-value is below 0.01, the probability of reporting drift
-            where there is none.
+        p_value: Probability, if there is no drift, of a distance at least this large.
+        drifted: Whether the p-value is below 0.01, which is the false alarm rate.
         mean_reference: Mean ``u`` of the calibration's answers.
         mean: Mean ``u`` of the new answers.
         accepted_reference: Share of the calibration's scored answers that its threshold
@@ -65,8 +63,8 @@ def drift(calibration: Calibration, uncertainty: ArrayLike, /) -> DriftReport:
     """Compare new uncertainties with those that a calibration was made from.
 
     It is the two-sample Kolmogorov-Smirnov test with the asymptotic p-value; ties make
-    it cautious. It notices questions that have become easier or harder, but not a model
-    that errs more often at the same ``u``.
+    it conservative. It notices questions that have become easier or harder, but not a
+    model that errs more often at the same ``u``.
 
     Args:
         calibration: It needs a reference, which ``calibrate`` gives it.

@@ -1,4 +1,4 @@
-"""From ``u`` to the probability that an answer is wrong, learnt from graded answers."""
+"""Maps ``u`` to the probability that an answer is wrong, learnt from graded answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["ErrorProbability"]
 _FEWEST_LABELS = 50
 
 _EDGE = 0.02
-"""``u`` closer to 0 or 1 counts as this far away, for the logarithms end there. On
-recorded questions this predicted better than a smaller edge."""
+"""``u`` is clipped this far from 0 and 1, where the logarithms diverge. On recorded
+questions this predicted better than a smaller edge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,12 @@ class ErrorProbability:
 
     Beta calibration (Kull, Silva Filho and Flach 2017): the log-odds of an error are
     ``a ln(u) - b ln(1 - u) + c`` with ``a, b >= 0``, so that the probability never
-    falls as ``u`` rises. It is an estimate and no promise: that is ``Threshold``'s.
+    falls as ``u`` rises. It is an estimate; only a ``Threshold`` carries a promise.
 
     Attributes:
         a: Weight of ``ln(u)``, at least 0.
         b: Weight of ``-ln(1 - u)``, at least 0.
-        c: Log-odds of an error apart from these.
+        c: Intercept of the log-odds of an error.
         n_labels: Graded answers that it was learnt from.
 
     Example:
@@ -56,7 +56,7 @@ class ErrorProbability:
         inner = min(max(u, _EDGE), 1 - _EDGE)
         odds = self.a * math.log(inner) - self.b * math.log1p(-inner) + self.c
         least = 1 / (self.n_labels + 2)
-        # The logistic function, by a tangent that does not overflow.
+        # The logistic function, written with tanh so that it cannot overflow.
         return min(max(0.5 * (1 + math.tanh(0.5 * odds)), least), 1 - least)
 
     @classmethod
@@ -69,7 +69,8 @@ class ErrorProbability:
             correct: ``(n,)`` 1 or True where the answer is correct, else 0 or False.
 
         Returns:
-            None if fewer than 50 answers have a score, or all these are of one kind.
+            None if fewer than 50 answers have a score, or if those are all right or
+            all wrong.
 
         Raises:
             InputError: If labels are all alike or neither 0 nor 1, or a score is NaN or

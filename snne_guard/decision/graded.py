@@ -47,8 +47,8 @@ def graded_answers(
 
     Raises:
         InputError: If there are no answers, a label is neither 0 nor 1, the lengths
-            differ, or all labels are alike: that tells of the grading more often than
-            of the answers.
+            differ, or all labels are the same, which usually means that the grading
+            went wrong.
 
     Example:
         >>> graded_answers([0.5, 0.1], [0, 1])

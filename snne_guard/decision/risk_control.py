@@ -17,7 +17,7 @@ from snne_guard.types import BoolArray, FloatArray
 __all__ = ["least_labels", "scipy_stats", "search"]
 
 _START = 3
-"""The first test has this many times the fewest answers that can show anything."""
+"""The first test uses this many times the smallest number of answers that can pass."""
 
 
 def least_labels(alpha: float, delta: float) -> int:
@@ -44,14 +44,14 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> fl
     1. s is bad. Given s, the answers below it are independent draws of all such
        answers, so their errors are binomial with a rate above alpha. The first test
        passes with a probability of at most delta.
-    2. s is good. The promise fails only if the test at a passes, the upper end of the
-       good stretch around s, where R(a) = alpha. At its lower end b the error is alpha
-       too, or nothing lies below. Given how many answers lie below b and between b and
-       a, the errors of both parts are binomial with rate alpha, and so is their sum.
-       The test at a passes with a probability of at most delta.
+    2. s is good. Let a be the upper end of the good stretch around s, so R(a) = alpha.
+       The promise fails only if the test at a passes. At the lower end b of the stretch
+       the error is alpha too, or nothing lies below. Given how many answers lie below b
+       and between b and a, the errors of both parts are binomial with rate alpha, and
+       so is their sum. The test at a passes with a probability of at most delta.
 
-    Only one of the two can happen. Answers of one ``u`` are accepted together or not at
-    all; only the first test splits them.
+    Only one of the two can happen. Answers with the same ``u`` are accepted together or
+    not at all; only the first test splits them.
 
     Args:
         u: ``(n,)`` uncertainties, ascending.

@@ -37,10 +37,11 @@ class Threshold:
             number of scores.
         n_accepted: How many of them it accepts.
         n_wrong: How many of the accepted ones are wrong.
-        labels_needed: If there are too few labels, the smallest number that could do.
-        best_alpha: If alpha cannot be promised, the lowest error rate, in whole per
-            cent, that these labels would have allowed. It is no promise: to get one,
-            declare this rate and grade new answers.
+        labels_needed: If there are too few labels, the smallest number that could be
+            enough.
+        best_alpha: If alpha cannot be promised, the lowest error rate, in whole
+            percent, that these labels would have allowed. It is not a promise: to get
+            one, declare this rate and grade new answers.
 
     Raises:
         ConfigurationError: If the value is neither in [0, 1] nor -1.0.
@@ -183,8 +184,8 @@ class Threshold:
             The threshold; ``status`` says whether the labels allow it.
 
         Raises:
-            InputError: If there are no labels, all are alike, one is neither 0 nor 1, a
-                score is NaN or outside [0, 1], or the lengths differ.
+            InputError: If there are no labels, all are the same, one is neither 0 nor
+                1, a score is NaN or outside [0, 1], or the lengths differ.
             ConfigurationError: If alpha or delta are not in (0, 1).
             MissingExtraError: If scipy is not installed.
 
@@ -198,7 +199,7 @@ class Threshold:
         alpha, delta = _share("alpha", alpha), _share("delta", delta)
         u, wrong = graded_answers(uncertainty, correct)
         promise: dict[str, Any] = {"alpha": alpha, "delta": delta, "n_labels": len(u)}
-        # One label more than the first test uses: it says where that test ends.
+        # One more than the first test counts: the u of the next label is its limit.
         least = max(_FEWEST_LABELS, risk_control.least_labels(alpha, delta) + 1)
         if len(u) < least:
             return cls(

@@ -1,4 +1,4 @@
-"""Recorded answers, how they are graded, and what an uncertainty is worth on them."""
+"""Recorded answers, their grading, and the evaluation of uncertainties on them."""
 
 from snne_guard.evaluation.bootstrap import Bootstrap, Interval, bootstrap
 from snne_guard.evaluation.evaluate import evaluate

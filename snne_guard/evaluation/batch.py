@@ -1,9 +1,9 @@
 """Record through batches: what is asked, matched, and asked again.
 
-A batch is a slow way to send requests, nothing else. The call of each question is
-carried out with the replies that are there; what it asks and nothing has answered goes
-into the next batch, and then the call is carried out anew. So requests, readings and
-reasons are those of the ordinary way.
+A batch is only a slow way to send requests. The call of each question is replayed with
+the replies that have arrived. A request without a reply goes into the next batch, and
+then the call is replayed from the start. So requests, the reading of replies and
+reasons are the same as without batches.
 
 Batches are those of OpenAI, by the files and batches calls of its client. Each has the
 run's id in its metadata, so the provider keeps what a killed process has submitted.
@@ -48,13 +48,13 @@ _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _LONGEST_WAIT = 60.0
 
 FIRST_WAIT = 0.5
-"""Seconds until a batch is looked after; each wait is twice as long as the last."""
+"""Seconds until a batch is first polled; each wait is twice as long as the last."""
 
 MOST_REQUESTS = 50_000
-"""Of a batch, as OpenAI limits them."""
+"""OpenAI's limit on the requests in a batch."""
 
 MOST_BYTES = 200_000_000
-"""Of a file of requests."""
+"""OpenAI's limit on the size of a file of requests."""
 
 
 class _Exchanges:
@@ -75,7 +75,7 @@ class _Exchanges:
         self._unused = 0
 
     def take(self, line: Mapping[str, Any], *, failures: bool) -> None:
-        """Keep a line of a batch's output, one that is no success only if wanted."""
+        """Keep a line of a batch's output; a failure only with ``failures``."""
         custom_id = str(line.get("custom_id"))
         question = custom_id.partition("-")[0]
         if question not in self._wanted:
@@ -98,8 +98,8 @@ class _Exchanges:
     def respond(self, request: httpx2.Request) -> httpx2.Response:
         """Return the reply to a request, as an HTTP transport does.
 
-        What failed for a moment, and what a batch did not come to, is missing until it
-        was sent as often as any request is.
+        A request that failed for a moment, or that a batch did not reach, counts as
+        missing until it has been sent as often as any request may be.
         """
         # In a batch it is /v1/..., whatever address a server of one's own has.
         name = "/chat/completions" if "/chat/" in request.url.path else "/responses"
@@ -234,7 +234,8 @@ class _Batches:
             if found.status in _ENDED:  # known to whoever has started the command again
                 self.tell(told)
             else:
-                self.problem = f"{told}; the same command submits the rest again"
+                again = "run the same command again to submit the rest"
+                self.problem = f"{told}; {again}"
         for file in (batch.output_file_id, batch.error_file_id):
             if file is not None:
                 opened = self._client.files.with_streaming_response.content(file)
@@ -271,9 +272,9 @@ def record_in_batches(
         run: The questions, and where to write; settings, path and shard tell one run
             from another.
         client: The client; its retries and settings hold.
-        calls: Another client, whose replies come from batches, to what prepares the
-            call of a question and sends it there.
-        tell: Is told how far the batches are, and what is odd about them.
+        calls: Takes a client whose replies come from batches, and returns what prepares
+            the call of a question with that client.
+        tell: Called with the progress of the batches, and with anything unusual.
 
     Raises:
         openai.OpenAIError: The provider failed.

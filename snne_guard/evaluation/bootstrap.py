@@ -33,7 +33,7 @@ class Interval:
     high: float
 
     def __format__(self, spec: str) -> str:
-        """Return it in a line, each number by the format."""
+        """Return it as one line, each number in the given format."""
         value, ends = format(self.value, spec), (self.low, self.high)
         if np.isnan(ends).any():
             return value
@@ -60,8 +60,8 @@ class Bootstrap:
     def difference(self, first: str, second: str, metric: str) -> Interval:
         """Return by how much the first method exceeds the second, draw by draw.
 
-        This is much sharper than two intervals side by side, which overlap long after
-        a difference is plain.
+        This is much sharper than comparing two intervals, which can overlap even when
+        the difference is clear.
         """
         return self._interval(
             self.points[first][metric] - self.points[second][metric],
@@ -88,8 +88,8 @@ def bootstrap(
     """Draw the questions again and again, and compute the metrics of every method.
 
     The draws, n of the n questions with replacement, are the same for all methods.
-    What the intervals do not know: that questions of one document go together, or that
-    another run of the model would give other samples.
+    The intervals do not account for questions that share a document, or for the other
+    samples that another run of the model would give.
 
     Args:
         uncertainties: For each method ``(n,)``, higher is less certain.
@@ -99,7 +99,7 @@ def bootstrap(
         seed: Equal seeds give equal draws.
 
     Raises:
-        InputError: Not equally many numbers, NaN, or a quality that is not finite or,
+        InputError: The lengths differ, a number is NaN, or a quality is not finite or,
             for AUROC, not 0 or 1.
 
     Example:

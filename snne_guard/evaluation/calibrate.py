@@ -1,4 +1,4 @@
-"""Graded recordings to a calibration."""
+"""Makes a calibration from graded recordings."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def calibrate(
         recordings: All drawn in one way, of questions like those to come. They are
             read one by one, and only numbers are kept.
         error_rate: Largest share of wrong answers among the accepted ones, in (0, 1).
-        coverage: Instead of it: the share of answers to accept, in (0, 1). It needs no
-            grades and promises nothing about errors.
-        delta: Probability that the error rate is higher all the same, in (0, 1).
+        coverage: The share of answers to accept, in (0, 1), instead of an error rate.
+            It needs no grades and promises nothing about errors.
+        delta: Probability that the error rate is higher nonetheless, in (0, 1).
         refuse: ``u`` above which the guard always refuses, None for no such limit.
         grader: Grades answers without a label; None leaves them out.
         **scoring: Options of ``score_recordings``, as the guard will have them.
@@ -142,7 +142,7 @@ def _with_verdict(grade: Grade) -> Grade:
     if grade.correct is None:
         msg = (
             f"the grader {grade.grader!r} says how good answers are, not which are "
-            "right; take another one"
+            "right; choose another one"
         )
         raise ConfigurationError(msg)
     return grade
@@ -152,7 +152,7 @@ def _warnings(calibration: Calibration) -> Iterator[str]:
     programs = [name for name in calibration.graders if name != "label"]
     if programs:
         yield (
-            f"a program graded ({', '.join(programs)}): what is promised is how often "
+            f"a program graded ({', '.join(programs)}): the promise is about how often "
             "it calls an answer wrong"
         )
     if len(calibration.reply_models) > 1:

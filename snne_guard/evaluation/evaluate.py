@@ -1,4 +1,4 @@
-"""Recordings and methods to a table: which method finds the wrong answers."""
+"""Ranks methods by how well they find the wrong answers of recordings."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def evaluate(
     Every ranked method ranks the same questions. A method that cannot score nearly all
     of them is skipped and says why; questions that a ranked method could not score are
     left out for all, and counted. The length of the answer is always among the methods:
-    one that does not beat it has not earned its samples. Where recordings have
-    self-checks or views, recipes are compared as well: ways to spend a guard's calls.
-    Where they have ``sentence_labels``, as ``calibrate_spans`` describes them,
-    sentences are ranked too.
+    one that does not beat it is not worth its samples. If recordings have self-checks
+    or views, recipes, which are ways to spend a guard's calls, are compared as well. If
+    they have ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are
+    ranked too.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -64,24 +64,24 @@ def evaluate(
             find ``hidden_states`` and ``token_importance`` of the delivered answer and
             each sample, and ``p_true_logprob``, in fields of these names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
-            have a similarity behind it, as ``"dse[exact]"``.
+            be followed by a similarity, as in ``"dse[exact]"``.
         similarity: What compares answers for the other methods, a name or a callable;
             None: each method's default. A method is skipped if that needs a model.
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: as many as the first graded
             question has. Questions with fewer are left out and counted.
-        tau: Temperature of the similarity's softmax.
+        tau: Temperature of SNNE's log-sum-exp.
         grader: Says which of the answers without a label are right; None leaves them
             out.
         draws: Bootstrap draws behind the 90% intervals.
         name: What the set is called.
-        calls: How many calls the plain recipe has that the others are compared with.
-        prices: Of tokens, for what the recipes cost.
+        calls: Number of calls of the plain recipe that the others are compared with.
+        prices: Token prices, for the cost of the recipes.
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
-        InputError: No question can be ranked, or what a recording tells of its draws or
-            its sentences does not fit together.
+        InputError: No question can be ranked, or the data of a recording on its draws
+            or sentences are inconsistent.
 
     Example:
         >>> rows = [

@@ -55,8 +55,8 @@ class Grade:
 
     Attributes:
         quality: In [0, 1], 1 for the best.
-        correct: 1 right, 0 wrong; what metrics are computed from. None where the grader
-            draws no such line: then they are computed from the quality.
+        correct: 1 right, 0 wrong; metrics are computed from it. None if the grader does
+            not tell right from wrong; metrics are then computed from the quality.
         grader: Name of the grader.
     """
 
@@ -66,13 +66,13 @@ class Grade:
 
 
 class Grader(Protocol):
-    """Recordings to the grades of their delivered answers.
+    """Grades the delivered answers of recordings.
 
     It is called with at most 64 recordings at a time.
     """
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
-        """Return one grade a recording, None where there is nothing to grade by."""
+        """Return one grade per recording, None if there is nothing to grade by."""
         ...
 
 
@@ -89,10 +89,11 @@ class ReferenceGrader:
     (``"answers": []``), only an answer that says so (``is_abstention``) is right.
 
     Args:
-        name: What its figures are labelled with.
-        measure: An answer and its references to a quality in [0, 1]; None where these
-            references cannot be compared with.
-        threshold: Smallest quality that counts as right; None draws no such line.
+        name: The label of its figures.
+        measure: Takes an answer and its references and returns a quality in [0, 1];
+            None if the answer cannot be compared with these references.
+        threshold: Smallest quality that counts as right; None does not tell right from
+            wrong.
 
     Example:
         >>> grader = ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5)
@@ -106,7 +107,7 @@ class ReferenceGrader:
     threshold: float | None = None
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
-        """Return one grade a recording, None where there is nothing to grade by."""
+        """Return one grade per recording, None if there is nothing to grade by."""
         return [self._grade(recording) for recording in recordings]
 
     def _grade(self, recording: Recording) -> Grade | None:
@@ -142,7 +143,7 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
 
 
 def contains(answer: str, references: Sequence[str], /) -> float:
-    """Return 1.0 if the words of a reference stand in the answer, one after another.
+    """Return 1.0 if the answer contains the words of a reference in a row.
 
     It suits answers in whole sentences; it also passes an answer that denies the
     reference or names it beside something wrong.
@@ -158,8 +159,8 @@ def contains(answer: str, references: Sequence[str], /) -> float:
 def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
     """Return the largest ROUGE-L F1 of an answer with any of the references.
 
-    It is rouge-score's figure without stemmer: its tokens are ``[a-z0-9]+`` alone, so
-    a text in another script has 0 with every other one.
+    It is rouge-score's figure without a stemmer: its tokens are ``[a-z0-9]+`` alone,
+    so a text in another script scores 0 with every other one.
 
     Source:
         rouge-score 0.1.2, as the paper grades summaries and translations.
@@ -175,7 +176,7 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     """Return 1.0 if an answer ends with the number of one of the references.
 
     ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
-    ``1200``, and ``1/2`` and ``0.5``. A difference of a millionth counts as none.
+    ``1200``, and ``1/2`` and ``0.5``. Differences of up to a millionth are ignored.
 
     Returns:
         1.0 or 0.0; None where no reference has a number.
@@ -199,10 +200,10 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
 def final_number(text: str, /) -> Fraction | None:
     r"""Return the number that a worked answer ends with, None without one.
 
-    It is the last number of the clause behind the last "####", "\\boxed{", "answer is"
-    or "answer:"; without such a clause it is the last number of the text. What counts
-    as a number, ``snne_guard.similarity.stated_number`` says; LaTeX fractions, powers
-    of ten and the sign before a currency are read too.
+    It is the last number of the clause after the last "####", "\\boxed{", "answer is"
+    or "answer:"; without such a clause it is the last number of the text. Numbers are
+    read as by ``snne_guard.similarity.stated_number``; LaTeX fractions, powers of ten
+    and the sign before a currency are read too.
 
     Example:
         >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
@@ -223,7 +224,7 @@ def final_number(text: str, /) -> Fraction | None:
 
 
 def is_abstention(answer: str, /) -> bool:
-    """Return whether an answer, as a whole, says in the usual words that it has none.
+    """Return whether a whole answer is one of the usual ways of declining to answer.
 
     Example:
         >>> is_abstention("Unknown."), is_abstention("Unknown, perhaps Paris.")

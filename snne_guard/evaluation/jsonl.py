@@ -1,4 +1,4 @@
-"""Files of one JSON object a line: read, and appended to by one process at a time."""
+"""Files with one JSON object per line, read, and appended to by one process at once."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def read_objects(
     *,
     name: str | None = None,
 ) -> Iterator[T]:
-    """Yield what each line of a file holds; blank lines are passed over.
+    """Yield the value of each line of a file; blank lines are skipped.
 
     Args:
         source: A path, or lines of bytes such as an open file.
-        read: A JSON object to its value; raises InputError where it is none.
+        read: Turns a JSON object into a value, or raises InputError.
         name: What messages call the source; None: its own name.
 
     Raises:
@@ -71,7 +71,7 @@ def json_line(row: Mapping[str, Any]) -> bytes:
     """Return a JSON object as a line.
 
     Raises:
-        InputError: It holds what JSON has no word for, such as NaN.
+        InputError: It holds a value that JSON cannot express, such as NaN.
     """
     try:
         return json.dumps(row, allow_nan=False).encode() + b"\n"
@@ -83,10 +83,10 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 def read_appended(
     path: str | os.PathLike[str], read: Callable[[dict[str, Any]], T]
 ) -> Iterator[T]:
-    """Yield what a file holds that was appended to; nothing where there is no file.
+    """Yield the values of a file that is appended to; none if there is no file.
 
-    An unfinished last line, as a killed process leaves it, is passed over; the rest is
-    as in ``read_objects``.
+    An unfinished last line, left by a killed process, is skipped; the rest is as in
+    ``read_objects``.
     """
     if Path(path).exists():
         yield from read_objects(_whole_lines(path), read, name=os.fspath(path))
@@ -108,7 +108,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def checked(adapter: TypeAdapter[T], row: Mapping[str, Any]) -> T:
-    """Return what a JSON object holds, as pydantic reads it.
+    """Return the value of a JSON object, validated by pydantic.
 
     Raises:
         InputError: A field is missing or is not what it must be.
@@ -120,7 +120,7 @@ def checked(adapter: TypeAdapter[T], row: Mapping[str, Any]) -> T:
 
 
 def digest(*parts: object) -> str:
-    """Return a hash of JSON values that shows none of them, the same everywhere."""
+    """Return a hash of JSON values, the same everywhere, that reveals none of them."""
     content = json.dumps(parts, sort_keys=True).encode()
     return blake2b(content, digest_size=8).hexdigest()
 
@@ -200,7 +200,7 @@ class AppendFile:
         self._gap = b""
 
     def close(self) -> None:
-        """Let others write."""
+        """Close the file, so that others may write to it."""
         self._stream.close()
 
     def _lock(self) -> None:

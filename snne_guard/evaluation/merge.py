@@ -34,19 +34,19 @@ def merge_recordings(
     written whole or not at all.
 
     Args:
-        parts: The recordings. Files of failures and labels that stand beside another
-            part are passed over.
+        parts: The recordings. Files of failures and labels next to another part are
+            skipped.
         output: The file to write; what was there is replaced.
         questions: What was to be recorded, to name what is missing.
 
     Returns:
-        How many questions were written, and what is missing: ids of questions; where
-        those are not known, ids of what failed beside the parts, and the shards of
-        which nothing is there, such as ``"shard 3/16"``.
+        How many questions were written, and what is missing: the ids of questions. If
+        the questions are unknown, it is the ids in the parts' files of failures, and
+        the shards without any recording, such as ``"shard 3/16"``.
 
     Raises:
-        InputError: A line is no recording, an unfinished one included, or an id is in
-            two files.
+        InputError: A line is not a recording, or is unfinished, or an id is in two
+            files.
         ConfigurationError: The parts were drawn with different settings.
         OSError: A file cannot be read or written.
 

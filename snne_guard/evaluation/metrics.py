@@ -1,8 +1,8 @@
 """How well an uncertainty tells wrong answers from right ones.
 
 Only the order of the uncertainties counts, so a method's raw value and its ``u`` give
-the same. Questions of equal uncertainty count with the mean of their group, the exact
-expectation over all orders of them: the order of the input never matters.
+the same. Questions of equal uncertainty count with the mean of their group, which is
+the exact expectation over all their orders, so the order of the input never matters.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         correct: ``(n,)`` of 0 and 1, 1 for a right answer.
 
     Returns:
-        The share of (right, wrong) pairs in right order, ties counting half: 1 is
-        perfect, 0.5 says nothing. NaN where all answers are of one class.
+        The share of (right, wrong) pairs in the correct order, ties counting half: 1
+        is perfect, 0.5 is chance. NaN if all answers are right, or all wrong.
 
     Raises:
-        InputError: Not equally many numbers, NaN, or ``correct`` is not 0 or 1.
+        InputError: The lengths differ, a number is NaN, or ``correct`` is not 0 or 1.
 
     Example:
         >>> auroc([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
@@ -63,10 +63,10 @@ def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
 
     Returns:
         In the unit of ``correct``, higher is better; an uncertainty that says nothing
-        has the mean of ``correct``. NaN for n < 2.
+        gets the mean of ``correct``. NaN for n < 2.
 
     Raises:
-        InputError: Not equally many numbers, NaN, or an infinite quality.
+        InputError: The lengths differ, a number is NaN, or a quality is infinite.
 
     Source:
         Nadeem, Zucker, Hanczar 2009, "Accuracy-Rejection Curves (ARCs) for Comparing
@@ -102,8 +102,8 @@ def prr(
     Args:
         uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
         quality: ``(n,)`` finite, higher is better.
-        normalised: Whether 0 says nothing and 1 is the best order. Else it is the raw
-            area, which is the mean quality for an order that says nothing.
+        normalised: Whether to rescale, so that 0 is chance and 1 the best order. If
+            not, the result is the raw area, which at chance is the mean quality.
         max_rejection: Largest share of answers that is rejected, in (0, 1]: K is the
             ``int(max_rejection * n)`` largest of 1 ... n, at least one.
 
@@ -112,8 +112,8 @@ def prr(
         NaN; normalised is also NaN where K holds n alone. NaN for n = 0.
 
     Raises:
-        InputError: Not equally many numbers, NaN, an infinite quality, or a
-            ``max_rejection`` outside of (0, 1].
+        InputError: The lengths differ, a number is NaN, a quality is infinite, or
+            ``max_rejection`` is outside (0, 1].
 
     Source:
         Malinin, Gales 2021, "Uncertainty Estimation in Autoregressive Structured
@@ -217,14 +217,14 @@ METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
     "prr": partial(_prr, normalised=False),
     "prr_normalised": partial(_prr, normalised=True),
 }
-"""Metrics by name, of ``dense_ranks`` and qualities that were checked before."""
+"""Metrics by name, as functions of ``dense_ranks`` and checked qualities."""
 
 
 def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
     """Return ``(n,)`` ranks from 0; equal uncertainties have equal ranks."""
     values = as_vector("uncertainty", uncertainty)
     if len(values) != len(other):
-        msg = f"expected one value a question, got {len(values)} and {len(other)}"
+        msg = f"expected one value per question, got {len(values)} and {len(other)}"
         raise InputError(msg)
     if np.isnan(values).any():
         msg = "expected uncertainty without NaN; leave out such questions for all"
@@ -234,7 +234,7 @@ def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
 
 
 def checked_quality(quality: ArrayLike, *, zero_or_one: bool = False) -> FloatArray:
-    """Return ``(n,)`` finite numbers, or zeros and ones; else it is an InputError."""
+    """Return ``(n,)`` finite numbers, or zeros and ones; otherwise raise InputError."""
     values = as_vector("quality", quality)
     fine = np.isin(values, (0, 1)) if zero_or_one else np.isfinite(values)
     if not fine.all():

@@ -1,4 +1,4 @@
-"""Graders with a model behind them: BERTScore, and an LLM as judge."""
+"""Graders that use a model: BERTScore, and an LLM as judge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bert_score(
 
     Raises:
         MissingExtraError: bert-score is not installed.
-        OSError: The model is not there.
+        OSError: The model was not found.
 
     Source:
         Zhang et al. 2020, "BERTScore"; bert-score 0.3.13.
@@ -70,9 +70,9 @@ class JudgeGrader:
     its own answers repeats its own errors: take another model, at temperature 0.
 
     Args:
-        generate: A prompt to the text of the model's reply; called from several
-            threads, eight at most.
-        name: What its figures are labelled with.
+        generate: Takes a prompt and returns the text of the model's reply; called from
+            up to eight threads.
+        name: The label of its figures.
 
     Example:
         >>> judge = JudgeGrader(lambda prompt: "Yes.")
@@ -88,7 +88,7 @@ class JudgeGrader:
         self._failure: Exception | None = None
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
-        """Return one grade a recording, None without references or a clear verdict.
+        """Return one grade per recording, None without references or a clear verdict.
 
         Raises:
             ScoringError: No request has succeeded so far.

@@ -35,7 +35,7 @@ class _Plan:
         views: Their views.
         check: Whether its last call is a self-check.
         us: ``u`` of each question, 1 where a guard has none.
-        cost: Of all of them, None as soon as one does not tell it.
+        cost: Total over the questions, None once one of them does not state it.
     """
 
     name: str
@@ -59,12 +59,12 @@ class RecipeTable:
 
     The score is the default one, without log-probabilities. An answer whose set cannot
     be scored counts as wholly uncertain. The best recipe is chosen on the first third
-    of the questions and measured on the second, for the best of many looks better than
-    it is where it was chosen. The last third is left for a threshold.
+    of the questions and measured on the second, since the best of many looks better
+    than it is on the questions that chose it. The last third is left for a threshold.
 
     Args:
-        calls: Of the plain recipe that the best ones are compared with.
-        prices: Of tokens, for the money.
+        calls: Number of calls of the plain recipe that the best ones are compared with.
+        prices: Token prices, for the cost in money.
     """
 
     def __init__(self, *, calls: int = 5, prices: Prices | None = None) -> None:
@@ -111,7 +111,7 @@ class RecipeTable:
             plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, draws: int) -> RecipeComparison | None:
-        """Return what the recipes are worth, None where there is nothing to compare.
+        """Return how the recipes compare, None if there is nothing to compare.
 
         Args:
             draws: Bootstrap draws behind the 90% intervals.

@@ -1,7 +1,7 @@
-"""Draw a recording: a line for each question, gone on with where a run was ended.
+"""Draw a recording, one line per question, and resume it after an interruption.
 
-The file itself is the state. A line is written, whole and at once, when its question is
-complete, so whatever ends a run loses at most the questions in flight.
+The file itself is the state. A line is written, all of it or nothing, when its question
+is complete, so whatever ends a run loses at most the questions in flight.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Ask = Callable[[Question], Awaitable[Assessment]]
 """Draws the answer to a question and its samples."""
 
 _GIVING_UP = 5
-"""So many questions that fail one after another mean that the provider is down."""
+"""This many failed questions in a row mean that the provider is down."""
 
 _LONGEST_ERROR = 1_000
 
@@ -43,7 +43,7 @@ DRAWN = frozenset(
         *("tokens", "self_check", "label", "settings", "drawn"),
     }
 )
-"""Fields of a recording that belong to its draws; not asked with the question."""
+"""Fields of a recording that its draws set; they are not taken from the question."""
 
 
 def check_same_settings(
@@ -79,32 +79,32 @@ class RecordingRun(AppendFile):
 
     Args:
         path: The recording; it is appended to.
-        questions: What to ask. Those that the file has are passed over.
+        questions: What to ask. Those already in the file are skipped.
         settings: How the answers are drawn; each line has them.
         n_samples: Samples besides the answer; a question with fewer has failed.
         shard: The part of the questions that it is for, such as ``"3/16"``; each line
             has it.
         retry_failed: Whether to ask again what failed in an earlier run.
-        max_requests: Only so many questions are asked as need no more than these;
-            None: no limit. Where one takes more, by retries or from a server that
-            ignores ``n``, only those in flight exceed it.
+        max_requests: Most requests to send: the run asks only as many questions as
+            they cover; None: no limit. If a question takes more, because of retries or
+            a server that ignores ``n``, only those in flight exceed the limit.
         requests_each: Requests that a question takes if none fails.
 
     Attributes:
-        ids: Of the questions that the file has.
+        ids: Ids of the questions in the file.
         left: The questions to ask.
-        known: Questions that the file had already.
+        known: Questions that were already in the file.
         recorded: Questions that were written.
         failed: Questions that failed, kept aside in a file of their own.
         cost: Requests, tokens and money of the run.
-        stopped: Why it ends early, None where it does not.
+        stopped: Why it ends early, None if it does not.
         is_down: Whether so many questions have failed in a row that it should end.
         on_done: Called after each question.
 
     Raises:
         ConfigurationError: The file was drawn with other settings, or another process
             is writing it.
-        InputError: It is no recording.
+        InputError: The file is not a recording.
         OSError: It cannot be written.
     """
 
@@ -154,7 +154,7 @@ class RecordingRun(AppendFile):
         return {name: why for name, why in errors.items() if name not in self.ids}
 
     def may_ask(self) -> bool:
-        """Return whether the run goes on with one question more."""
+        """Return whether the run may ask one more question."""
         if self.is_down or self._most is None:
             return not self.is_down
         if self.cost.attempts + self._each > self._most:
@@ -210,16 +210,16 @@ class RecordingRun(AppendFile):
     def _at_limit(self) -> str:
         return (
             f"stopped at the limit of {self._most} requests, where a question takes "
-            f"{self._each}; the same command goes on"
+            f"{self._each}; run the same command again to continue"
         )
 
 
 async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> None:
-    """Draw what is left of a run, until it is down.
+    """Draw what is left of a run, unless too many questions fail in a row.
 
     Args:
         run: The questions, and where to write.
-        ask: Draws the answer and its samples. Where it raises, or brings fewer samples
+        ask: Draws the answer and its samples. If it raises, or returns fewer samples
             than the run wants, the question is kept aside as failed.
         max_concurrency: Questions in flight at once.
 

@@ -1,4 +1,4 @@
-"""Questions, recordings and their labels: files of one JSON object a line."""
+"""Questions, recordings and their labels: files with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -177,14 +177,14 @@ def read_recordings(source: Source) -> Iterator[Recording]:
     """Read recordings line by line.
 
     Args:
-        source: A file, or lines of bytes: UTF-8, one JSON object a line; blank lines
-            are passed over.
+        source: A file, or lines of bytes: UTF-8, one JSON object per line; blank lines
+            are skipped.
 
     Yields:
         The recordings in the order of the file.
 
     Raises:
-        InputError: A line is no recording, or its id has come before. The message
+        InputError: A line is not a recording, or its id is a duplicate. The message
             names the file and the line and quotes nothing of an answer.
         OSError: The file cannot be read.
 
@@ -200,7 +200,7 @@ def read_questions(source: Source) -> Iterator[Question]:
     """Read questions; the rest is as in ``read_recordings``.
 
     A line has ``question`` and, where known, ``id``, ``context``, ``answers`` and
-    anything else. A file of recordings is also one of questions.
+    anything else. A file of recordings can be read as questions too.
 
     Example:
         >>> list(read_questions([b'{"id": 7, "question": "Why?"}']))
@@ -255,7 +255,7 @@ def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:
     def read_new(row: Mapping[str, Any]) -> Row:
         value = read(row)
         if value.id in seen:
-            msg = f"id: {value.id!r} has come before"
+            msg = f"id: {value.id!r} is a duplicate"
             raise InputError(msg)
         seen.add(value.id)
         return value
@@ -298,16 +298,16 @@ def answer_digest(recording: Recording, /) -> str:
 
 
 def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
-    """Read a file of labels; one that is not there has none.
+    """Read a file of labels; a missing file has none.
 
     Each line has the ``answer_digest`` of an answer, and 1 if a person calls it right,
-    0 if wrong. An unfinished last line, which a killed process left, is passed over.
+    0 if wrong. An unfinished last line, left by a killed process, is skipped.
 
     Returns:
         The last label of each answer, by its digest.
 
     Raises:
-        InputError: A line is no label; the message names file and line.
+        InputError: A line is not a label; the message names file and line.
         OSError: The file cannot be read.
     """
     lines = read_appended(path, partial(checked, _LABEL))
@@ -318,7 +318,7 @@ def read_labelled(path: str | os.PathLike[str], /) -> Iterator[Recording]:
     """Yield recordings with the labels from the file beside them, if there is one.
 
     Raises:
-        InputError: A line is no recording or no label.
+        InputError: A line is not a recording, or not a label.
         OSError: A file cannot be read.
     """
     labels = read_labels(beside(path, "labels"))

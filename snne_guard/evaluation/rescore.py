@@ -43,8 +43,7 @@ _DRAWN_ALIKE = (
     *("model", "temperature", *ANSWER_SETTINGS),
     *("system", "completion", "views"),
 )
-"""Settings on which it depends how often an answer is wrong, or how far answers
-differ."""
+"""Settings that affect how often an answer is wrong, or how far answers differ."""
 
 _SHARD = r"^\d{1,6}/\d{1,6}$"
 
@@ -188,9 +187,9 @@ def score_recordings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HowDrawn:
-    """What a recording says about its draws, besides what was asked and replied.
+    """What a recording says about its draws, apart from the question and the replies.
 
-    A list of each reply has the answer first, and None where nothing is known.
+    Lists with an entry per reply have the answer first, and None for what is unknown.
     """
 
     temperature: float = 1.0  # of the samples
@@ -233,7 +232,7 @@ def recorded_replies(
         views: Only the samples of these views; None for all.
 
     Raises:
-        InputError: What the recording tells of them does not fit them.
+        InputError: The recording's details do not match its replies.
     """
     drawn = how_drawn(recording)
     texts = (recording.main_answer, *recording.samples)

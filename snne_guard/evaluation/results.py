@@ -29,10 +29,10 @@ TITLES = {
     "prr": "PRR",
     "prr_normalised": "PRR, normalised",
 }
-"""What readers call the metrics of an evaluation."""
+"""Display names of the metrics of an evaluation."""
 
 BASELINE = "answer_length"
-"""The method that is in every table, so that nobody takes length for uncertainty."""
+"""The method in every table, so that nobody mistakes length for uncertainty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class MethodResult:
     """How well one method finds the wrong answers.
 
     Attributes:
-        name: What ran, as ``dse[exact]``.
-        white_box: Whether it needs what only the model's owner can see.
+        name: What ran, such as ``dse[exact]``.
+        white_box: Whether it needs more than the texts of replies.
         metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
             ``prr_normalised`` with 90% intervals over draws of the questions.
-        differences: The same less those of the first method, on the same draws; empty
+        differences: The same minus those of the first method, on the same draws; empty
             for the first.
     """
 
@@ -64,10 +64,10 @@ class Recipe:
         calls: The answer, its samples, and the self-check if there is one.
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
         auroc: How well it ranks wrong answers above right ones.
-        cost: Of all questions together; None where the recordings do not tell it. Of a
-            request for several samples the prompt counts in full, as it was recorded,
-            and the written tokens by the share of its samples that the recipe uses.
-        gain: By how much a best recipe exceeds the plain one, on the same draws.
+        cost: Total over all questions; None if the recordings do not say. For a request
+            for several samples, the prompt counts in full, as recorded, and the output
+            tokens in proportion to the samples that the recipe uses.
+        gain: For a best recipe, how far it exceeds the plain one, on the same draws.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeComparison:
-    """What the recipes of one set of recordings are worth.
+    """How the recipes compare on one set of recordings.
 
     The best ones are chosen on the first third of the questions; their ``auroc`` and
     ``gain`` are those on the second third.
@@ -127,13 +127,13 @@ class Evaluation:
     """What was found on one set of recordings.
 
     Attributes:
-        name: Of the set.
+        name: Name of the set.
         grader: Who says which answers are right.
-        n_read: Recordings of the set.
-        left_out: How many were not ranked, by the reason.
+        n_read: Number of recordings in the set.
+        left_out: How many were not ranked, by reason.
         n_samples: Samples of each question that counted.
         include_answer: Whether the delivered answer was scored with them.
-        tau: Temperature of the similarity's softmax.
+        tau: Temperature of SNNE's log-sum-exp.
         rows: The methods that were ranked, in the order in which they were asked for.
         skipped: Those that were not, with the reason.
         ids: Ids of the ``n`` ranked questions.
@@ -183,7 +183,7 @@ class Evaluation:
         return tuple(sorted(self.rows, key=value, reverse=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it; no text of a question or answer."""
+        """Return everything as JSON values, without texts of questions or answers."""
         plain = to_json(
             self, inf_nan_mode="null", fallback=lambda array: array.tolist()
         )

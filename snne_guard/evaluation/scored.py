@@ -1,4 +1,4 @@
-"""The score of a recorded question, and how a recording keeps it."""
+"""Scores a recorded question, and turns the score into a field of its recording."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def score_recording(
 
     Args:
         recording: The question.
-        include_answer: Whether the answer is scored beside its samples.
+        include_answer: Whether the answer is scored together with its samples.
         **options: ``method``, ``similarity`` and ``tau`` of ``snne_guard.score``.
 
     Raises:
@@ -55,7 +55,7 @@ def score_recording(
 
 
 def score_fields(score: Score, /) -> dict[str, Any]:
-    """Return a score as the field ``snne_guard`` of a recording has it."""
+    """Return the field ``snne_guard`` of a recording for a score."""
     return {
         "method": score.method,
         "similarity": score.similarity,

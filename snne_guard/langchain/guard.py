@@ -58,8 +58,8 @@ class SNNEGuard(BaseChatModel):
     assessment in ``response_metadata["snne_guard"]`` and the usage of all calls summed.
 
     Without a threshold the guard only measures. If an answer can only be accepted or
-    flagged, its chunks stream as they come and the last one carries the assessment. In
-    every other case there is a single chunk, after the decision.
+    flagged, its chunks stream as they arrive, and the last one carries the assessment.
+    Otherwise there is a single chunk, after the decision.
 
     Args:
         model: Any chat model, bare or inside ``bind``, ``bind_tools``, ``with_config``,
@@ -96,12 +96,14 @@ class SNNEGuard(BaseChatModel):
             user's last message.
         tool_calls: ``"skip"`` delivers an answer that calls bound tools without a
             score; ``"score"`` compares the calls value by value.
-        min_samples: Fewest replies to score; None: half of those asked for, at least
-            two.
+        min_samples: Fewest replies to score; None means half of those asked for, but
+            at least two.
         schedule: ``"concurrent"`` draws the samples together with the answer,
-            ``"answer_first"`` after it, when it has filled the provider's prompt cache.
-        timeout: Seconds for the whole call, after which ``GuardTimeoutError`` is
-            raised. It covers neither a fallback nor an answer that streams as it comes.
+            ``"answer_first"`` after it, so that they can use the provider's prompt
+            cache.
+        timeout: Seconds for the whole call, after which the replies that have arrived
+            are scored; without an answer, ``GuardTimeoutError`` is raised. It covers
+            neither a fallback nor a live stream.
         sample_timeout: Seconds from the start of the call after which the replies that
             have arrived are scored.
         max_concurrency: Most requests in flight for this guard, all calls together.
@@ -165,7 +167,7 @@ class SNNEGuard(BaseChatModel):
     span_threshold: Frozen
     context: Frozen
     # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
-    # and the copies of a guard have the fourth in common.
+    # and all copies of a guard share the fourth.
     include_answer: Frozen = True
     tau: Frozen = 1.0
     structured: Frozen = False
@@ -221,14 +223,14 @@ class SNNEGuard(BaseChatModel):
         if shared.limiter.size != limiter.size:
             shared = dataclasses.replace(shared, limiter=limiter)
         values = {
-            # As the guarded model has them, unless they are given.
+            # Taken from the guarded model unless given.
             "profile": getattr(first, "profile", None),
             "output_version": getattr(first, "output_version", None),
             **options,
             **fields,
             "guarded": guarded,
             "calibration": settings.calibration,
-            "cache": False,  # a cached assessment would be of other draws
+            "cache": False,  # a cached assessment would describe other draws
             "shared": shared,
         }
         super().__init__(**values)
@@ -318,7 +320,7 @@ class SNNEGuard(BaseChatModel):
         return type(self)(**{**dict(self), **(update or {})})
 
     def copy(self, *, update: Mapping[str, Any] | None = None, **_: Any) -> Self:
-        """Do what ``model_copy`` does: pydantic's own checks nothing."""
+        """Do what ``model_copy`` does; pydantic's own ``copy`` validates nothing."""
         return self.model_copy(update=update)
 
     def bind_tools(
@@ -326,7 +328,7 @@ class SNNEGuard(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Return the guard with tools bound, in the guarded model's own form.
 
-        Tools are bound to a fallback that is a chat model as well.
+        If the fallback is a chat model, the tools are bound to it too.
         """
         if tool_choice is not None:
             kwargs = {**kwargs, "tool_choice": tool_choice}
@@ -336,7 +338,7 @@ class SNNEGuard(BaseChatModel):
             guard = self.model_copy(update={"fallback": fallback})
         bound = rebuild(self.guarded, lambda model: model.bind_tools(tools, **kwargs))
         if isinstance(bound, RunnableBinding) and bound.bound is self.guarded:
-            # As for any chat model: visible from outside, and can be bound over.
+            # As with any chat model, the binding is visible and can be overridden.
             return guard.bind(**bound.kwargs)
         return guard.model_copy(update={"guarded": bound})
 

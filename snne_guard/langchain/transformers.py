@@ -220,8 +220,9 @@ def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
         is_text = isinstance(message["content"], str) and "tool_calls" not in message
         if not is_text or message["role"] not in _ROLES:
             msg = (
-                "a local model takes text of system, user and assistant, without tool "
-                f"calls or other content blocks; got a message of {message['role']}"
+                "a local model takes text messages of system, user and assistant, "
+                "without tool calls or other content blocks; got a message of "
+                f"{message['role']}"
             )
             raise InputError(msg)
     return [*prompt]

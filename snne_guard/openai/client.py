@@ -79,7 +79,7 @@ class GuardOptions(TypedDict, total=False):
 
 
 class _Guarded:
-    """What guarded clients of both kinds share.
+    """The methods that sync and async guarded clients share.
 
     The names of its attributes must not clash with a client's own.
     """
@@ -185,14 +185,14 @@ def guard_client(
     ``responses``. They return what the client returns, with the assessment as the dict
     ``snne_guard``; a stream has it on its last part. ``assess(...)`` takes what
     ``create`` takes and returns the whole ``Assessment``. Everything else passes
-    through unguarded, ``responses.retrieve``, realtime connections and your own calls
-    of ``request`` included. Your client is never changed.
+    through unguarded, including ``responses.retrieve``, realtime connections and your
+    own calls to ``request``. Your client is never changed.
 
     A refused answer is an ordinary completion with the text of the refusal; if JSON
-    was requested, the text is the message's ``refusal``. Streams flow if an answer can
-    only be flagged; otherwise nothing comes before the decision. Samples are not
-    stored. A refused answer that the request stores stays at the provider, and the
-    refusal has another id.
+    was requested, the text is the message's ``refusal``. Streams are live if an answer
+    can only be flagged; otherwise nothing arrives before the decision. Samples are not
+    stored. If the request stores its answer, a refused answer stays at the provider,
+    and the refusal has a different id.
 
     ``n`` above 1, ``background`` and ``with_raw_response`` raise a
     ``ConfigurationError``, and so does ``with_streaming_response`` without a stream. If
@@ -201,12 +201,13 @@ def guard_client(
 
     Args:
         client: ``OpenAI``, ``AsyncOpenAI``, or a subclass such as ``AzureOpenAI``.
-        refusal_as: Where the text of a refusal stands: in the message's content
+        refusal_as: Where the text of a refusal goes: in the message's content
             (``"content"``) or in its ``refusal``, which many frameworks raise as an
             error. If JSON was requested, it is always the ``refusal``.
         **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
             and ``on_uncertain``. Three differ. ``fallback`` is the name of another
-            model, or a function from the body of the request to a text or an answer.
+            model, or a function that takes the request's body and returns a text or
+            an answer.
             ``question`` and ``context`` get the messages of the request.
             A function as ``on_uncertain`` returns one of the words, or an answer of the
             ``openai`` package.
@@ -254,12 +255,12 @@ def _guarded_client(
     guarding: Guarding | AsyncGuarding,
     handle: Callable[[ApiRequest], Any] | None = None,
 ) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return a client that shares everything with the user's but how it posts."""
+    """Return a client that shares everything with the user's except ``post``."""
     own = guarding.client
     kind: Any = type(own)
     client = object.__new__(_guarded_class(kind))
     for name, value in vars(own).items():
-        # Resources that the user's client has made already would post by that one.
+        # Resources that the user's client has cached would post through that client.
         made_on_demand = inspect.getattr_static(kind, name, None)
         if not isinstance(made_on_demand, cached_property):
             vars(client)[name] = value
@@ -288,7 +289,7 @@ def _guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
     body, cast_to = given.get("body"), given.get("cast_to")
     known = isinstance(cast_to, type) and issubclass(cast_to, openai.BaseModel)
     if not (isinstance(body, Mapping) and known):
-        _refuse("a class of your own for the reply, or a body that is no dict,")
+        _refuse("a reply class of your own, or a body that is not a dict,")
     headers = {name.lower(): name for name in options.get("headers") or {}}
     if _RAW_HEADER in headers:
         options["headers"] = {**options["headers"]}

@@ -39,7 +39,7 @@ from snne_guard.types import Assessment
 __all__ = ["AsyncGuarding", "Guarding"]
 
 MODELS_KEPT = 1000
-"""Models of which a guard knows what it has learnt; it learns it again at need."""
+"""Most models whose quirks a guard remembers; beyond that it starts learning again."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,12 @@
 """Methods that score how far answers differ, from arrays of numbers.
 
-Each method of the paper, and each that the field measures itself against, is a pure
-function on arrays in the module of its family, with an entry in ``METHODS``. Arguments
-are named as the properties of ``ResponseSet``. Log-probabilities and entropies are in
-nats, and a higher value is always more uncertain.
+Each method of the paper, and each common baseline of the field, is a pure function on
+arrays in the module of its family, with an entry in ``METHODS``. Arguments are named
+after the properties of ``ResponseSet``. Log-probabilities and entropies are in nats,
+and a higher value is always more uncertain.
 
-Every function raises InputError for an array that holds NaN or a value outside its
-range, and ConfigurationError for such an option.
-Rounding errors are clipped.
+Every function raises InputError for an array with NaN or a value out of range, and
+ConfigurationError for an option that is out of range. Rounding errors are clipped.
 """
 
 from snne_guard.scorers.inputs import ResponseSet

@@ -31,7 +31,7 @@ def eigen_score(hidden_states: ArrayLike) -> float:
         Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
         Hallucination Detection" (arXiv 2402.03744), as in LM-Polygraph and the code of
         the SNNE paper. EigenScore's own repository divides the covariance by d - 1 and
-        takes decadic logarithms.
+        takes base-10 logarithms.
 
     Example:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)

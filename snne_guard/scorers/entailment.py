@@ -1,7 +1,7 @@
 """Methods on entailment: LUQ, LUQ-Pair and semantic density.
 
 ``entailment`` are the ``(n, n, 3)`` probabilities of contradiction, neutral and
-entailment for each premise and hypothesis, n >= 1. The diagonal is not looked at.
+entailment for each premise and hypothesis, n >= 1. The diagonal is ignored.
 """
 
 from __future__ import annotations

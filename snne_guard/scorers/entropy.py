@@ -33,7 +33,7 @@ __all__ = [
 
 
 def greedy_clusters(equivalent: ArrayLike) -> IntArray:
-    """Return clusters as the authors of semantic entropy form them.
+    """Return clusters, formed as the authors of semantic entropy do.
 
     In order, each answer without a cluster starts one and takes in every later answer
     that is equivalent to it, even from an earlier cluster. If the relation is not

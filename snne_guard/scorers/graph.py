@@ -127,7 +127,7 @@ def laplacian_spectrum(
     """Return eigenvalues, ascending, and eigenvectors of a graph's Laplacian.
 
     That is ``D - W``, or ``D^-1/2 (D - W) D^-1/2``, where D is the diagonal of the row
-    sums of the weights W. Of weights that are not symmetric the mean counts.
+    sums of the weights W. Asymmetric weights are averaged over both directions.
     """
     matrix = as_matrix(weights, what="weights", least=0)
     graph = (matrix + matrix.T) / 2

@@ -1,4 +1,4 @@
-"""What methods look at in one response set, each part computed when it is needed."""
+"""The inputs of methods, computed from one response set as they are needed."""
 
 from __future__ import annotations
 
@@ -40,12 +40,11 @@ _CHECKS: Mapping[str, Callable[..., Any]] = {
 
 
 class ResponseSet:
-    """The answers to one question, as methods look at them.
+    """The answers to one question, in the forms that methods need.
 
     It has ``n`` members, the answers that are scored. Each property is computed when a
-    method asks for it, and is None where it is unknown. All texts are compared at once,
-    so that the similarity runs once however many methods ask. Not for several threads
-    at a time.
+    method asks for it, and is None if it is unknown. All texts are compared at once, so
+    the similarity runs only once, however many methods ask. It is not thread-safe.
 
     Args:
         texts: The answers; unless ``answer`` is ``"absent"`` the first is the delivered
@@ -55,7 +54,7 @@ class ResponseSet:
         question: What was asked.
         token_logprobs: For each text the natural log-probabilities of its tokens, None
             or empty where unknown.
-        tau: Temperature of the similarity's softmax.
+        tau: Temperature of SNNE's log-sum-exp.
         answer: ``"member"``: the delivered answer is scored too. ``"apart"``: only the
             samples are scored, but methods may look at the answer. ``"absent"``: all
             texts are samples.
@@ -64,9 +63,9 @@ class ResponseSet:
         p_true_logprob: Log-probability that the model calls the answer true.
 
     Raises:
-        InputError: There is no member, or something does not have an entry for each
-            text; from a property: the similarity or the log-probabilities are not what
-            they should be.
+        InputError: There is no member, or an argument does not have an entry for each
+            text. Properties raise it if the similarity or the log-probabilities are
+            invalid.
 
     Example:
         >>> from snne_guard.scorers import METHODS
@@ -114,7 +113,7 @@ class ResponseSet:
 
     @property
     def matrix(self) -> FloatArray | None:
-        """The members' comparison, as far as methods asked for it; None if none did."""
+        """The members' similarity matrix; None if no method asked for a comparison."""
         by_nli = isinstance(self._compare, NLI) and self._compared
         if by_nli or "__call__" in self._compared:
             return self.similarity

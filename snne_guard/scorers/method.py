@@ -1,4 +1,4 @@
-"""What a method is: a function of arrays, what it needs, its limits and its ``u``."""
+"""A method: a function of arrays, its inputs, its limits and its mapping to ``u``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Method:
         arguments: Properties of ``ResponseSet`` that it requires, in order.
         options: Those of ``"tau"`` and ``"anchor"`` that it takes.
         limits: Smallest and largest value, each a number or a function of the number
-            of members; or a function ``(n, *, tau)`` to both. None if unbounded.
+            of members; or a function of ``(n, *, tau)`` that returns both. None if
+            unbounded.
         mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
             [0, 1].
         default_similarity: Name of the similarity it runs on if none is given.
@@ -88,7 +89,7 @@ class Method:
         return not _COMPARISON.isdisjoint(self.arguments)
 
     def anchor(self, similarity: str, /) -> float:
-        """Return the share of weight on the delivered answer where that is a member."""
+        """Return the share of weight on the delivered answer, if it is a member."""
         return ANCHORS.get(similarity, 0.0) if "anchor" in self.options else 0.0
 
     def check_similarity(self, similarity: Similarity, /, *, name: str) -> None:

@@ -1,9 +1,9 @@
 """Shifting Attention to Relevance: entropies that weigh what carries the meaning.
 
-Of each of n answers, ``token_logprobs`` are the ``(t,)`` natural log-probabilities of
-its tokens, t >= 1, and ``token_importance`` how much the meaning changes without each
-token, R = 1 - similarity, in [0, 1]. ``similarity`` is the ``(n, n)`` matrix f of
-numbers of at least 0, whose diagonal is not looked at.
+For each of n answers, ``token_logprobs`` are the ``(t,)`` natural log-probabilities of
+its tokens, t >= 1, and ``token_importance`` says how much the meaning changes without
+each token, R = 1 - similarity, in [0, 1]. ``similarity`` is the ``(n, n)`` matrix f of
+numbers of at least 0; its diagonal is ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def token_sar(
     .. math:: E_i = \sum_t \frac{R_t}{\sum_s R_s} (-\log p_t), \quad
         tokenSAR = \frac1n \sum_i E_i
 
-    Where no token of an answer matters, R = 0, all weigh the same.
+    If no token of an answer matters (all R are 0), all its tokens weigh the same.
 
     Returns:
         A value of at least 0 nats, higher is more uncertain; unbounded.

@@ -50,11 +50,11 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
 
     Args:
         method: A key of ``METHODS``, a ``Method`` of your own, or ``"auto"``.
-        logprobs: Whether token log-probabilities are at hand: ``"auto"`` is WSNNE with
-            them and SNNE without.
+        logprobs: Whether token log-probabilities are available: ``"auto"`` is WSNNE
+            with them and SNNE without.
 
     Raises:
-        ConfigurationError: The name is unknown, or it is no ``Method``.
+        ConfigurationError: It is neither a known name nor a ``Method``.
 
     Example:
         >>> resolve_method("auto", logprobs=False).name
@@ -84,9 +84,9 @@ def score(
     """Score how far answers to one question differ; never calls the model.
 
     Answers without a visible character are left out (reason ``unreadable_samples``).
-    If the delivered answer is such a one, there is no uncertainty (reason
-    ``answer_unreadable``): the value is ``inf`` and n is 0, so that nothing takes it
-    for confidence.
+    If the delivered answer is one of them, there is no uncertainty (reason
+    ``answer_unreadable``): the value is ``inf`` and n is 0, so that it cannot be
+    mistaken for confidence.
 
     Args:
         answers: The texts, at least one. With ``include_answer``, the delivered answer
@@ -101,7 +101,7 @@ def score(
             ``"nli:MODEL"``, ``"embedding:MODEL"`` or a function; None takes the
             method's own. That of SNNE and WSNNE is ``content_f1``, with 0.7 of the
             weight on the delivered answer.
-        tau: Temperature of the similarity's softmax; None is 1.
+        tau: Temperature of SNNE's log-sum-exp; None is 1.
         include_answer: Whether ``answers[0]`` is the delivered answer. If not, all are
             samples, as in the paper. Every answer is scored in either case.
         self_check: Probability in [0, 1] that the model calls the delivered answer

@@ -40,7 +40,7 @@ def snne(
 
     Args:
         similarity: ``(n, n)`` matrix f, n >= 1, finite or ``-inf``.
-        tau: Temperature of the softmax, above 0. Compare values only at equal n and
+        tau: Temperature of the log-sum-exp, above 0. Compare values only at equal n and
             tau.
         include_self: Whether ``j = i`` is in the inner sum, as in the paper.
         anchor: Share in [0, 1] of the weight of the outer mean that the first answer
@@ -84,7 +84,7 @@ def wsnne(
         similarity: ``(n, n)`` matrix f as for ``snne``.
         mean_logprobs: ``(n,)`` mean token log-probabilities of the answers in nats.
             ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
-        tau: Temperature of the softmax, above 0.
+        tau: Temperature of the log-sum-exp, above 0.
         include_self: Whether ``j = i`` is in the inner sum.
         anchor: As for ``snne``.
 
@@ -168,7 +168,7 @@ def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | None = None) -> Flo
     top = logprobs.max()
     if top == -math.inf:
         return np.ones_like(logprobs)
-    # Without the maximum taken off, exp(-800) would make the weights 0 / 0.
+    # Without subtracting the maximum, exp(-800) would make the weights 0 / 0.
     weights: FloatArray = np.exp(logprobs - top)
     return weights
 

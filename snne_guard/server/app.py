@@ -1,4 +1,4 @@
-"""The application, what it serves at which address, and the process that runs it."""
+"""The ASGI application, its routes, and the process that runs it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starl
         metrics: What counts calls; None: its own.
 
     Raises:
-        ConfigurationError: A policy makes no sense, or a key of the upstream's is
+        ConfigurationError: A policy makes no sense, or a key for the upstream is
             missing.
     """
     metrics = metrics or Metrics(show_texts=config.show_texts)
@@ -90,7 +90,7 @@ def run(config: ServerConfig) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server at whose end the events of the live page end, too."""
+    """A server that ends the live page's event streams when it shuts down."""
 
     def __init__(self, app: Starlette, host: str, port: int, metrics: Metrics) -> None:
         self._metrics = metrics

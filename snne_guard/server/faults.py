@@ -1,4 +1,4 @@
-"""What went wrong, in the words of OpenAI's API; no prompt or answer is in them."""
+"""Errors as OpenAI's API reports them, without any prompt or answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
-    """An error that the client is told of.
+    """An error that is reported to the client.
 
     Args:
         status: The HTTP status.
@@ -67,7 +67,7 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
 
 
 def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
-    """Return what the client is told of an error.
+    """Return what the client is told about an error.
 
     Args:
         error: What was raised. An unexpected one is logged, without its message, which
@@ -84,8 +84,8 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
     _log.error("a request failed with %s%s", type(error).__name__, place)
     if isinstance(error, ValueError | httpx2.InvalidURL):  # half a character, NaN
-        return Fault(400, "the request cannot be sent on")
-    message = "the server failed; its log says with what"
+        return Fault(400, "the request cannot be forwarded")
+    message = "the server failed; its log names the error"
     return Fault(500, message, code="server_failed")
 
 
@@ -133,7 +133,7 @@ _TOLD: dict[tuple[type[Exception], ...], Callable[[Any], Fault]] = {
     (ValidationError,): lambda error: Fault(400, first_problem(error)),
     (ConfigurationError, InputError): lambda error: Fault(400, str(error)),
     (GuardTimeoutError,): lambda error: Fault(504, str(error), code="guard_timeout"),
-    (TimeoutError,): lambda _: Fault(408, "the body of the request came too slowly"),
+    (TimeoutError,): lambda _: Fault(408, "the request body arrived too slowly"),
     (openai.APITimeoutError, httpx2.TimeoutException): lambda _: Fault(
         504, "the upstream took too long", code="upstream_timeout"
     ),

@@ -1,4 +1,4 @@
-"""What every request passes first: who may come in, how many, and by which address."""
+"""Checks each request first: who may call, how many at once, and at which path."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from snne_guard.server.replies import JSON
 __all__ = ["SECONDS_A_PART", "Gate"]
 
 SECONDS_A_PART = 60.0
-"""How long a part of a request's body may take; it holds a slot meanwhile."""
+"""How long a part of a request's body may take; the request holds a slot meanwhile."""
 
 _PATH = re.compile(rb"(/[\w.:@~+-]+)+")
-"""Addresses that every server on the way reads alike: nothing encoded or empty."""
+"""Paths that every server on the way parses alike: no encoded or empty segments."""
 
 
 class Gate:
@@ -29,10 +29,10 @@ class Gate:
 
     Args:
         app: What serves them.
-        local: Whether only this machine may call. The name that it is called by counts
-            too, or a web page could reach it by a name of its own that leads here.
+        local: Whether only this machine may call. The ``Host`` must be local too, or a
+            web page could call by a domain of its own that resolves to this machine.
         limit: How many calls may be in flight at once.
-        origins: Of web pages from elsewhere that may call; ``*``: all.
+        origins: Origins of the web pages from elsewhere that may call; ``*``: all.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Gate:
         async def answer(message: Message) -> None:
             nonlocal slots
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                self._in_flight -= slots  # on the last part, a client sends its next
+                self._in_flight -= slots  # a client may send its next request now
                 slots = 0
             await send(message)
 
@@ -96,7 +96,7 @@ class Gate:
             self._in_flight -= slots
 
     async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and stop where its client goes away."""
+        """Serve a request, and stop if its client disconnects."""
         messages: asyncio.Queue[Message] = asyncio.Queue(1)
 
         async def listen() -> None:
@@ -107,7 +107,7 @@ class Gate:
                 if message["type"] == "http.disconnect":
                     return
                 if not message.get("more_body"):
-                    seconds = None  # what comes next is the end
+                    seconds = None  # only a disconnect can follow
                 await messages.put(message)
 
         serving = asyncio.ensure_future(self._app(scope, messages.get, send))
@@ -126,13 +126,13 @@ class Gate:
         if not _PATH.fullmatch(path) or {b".", b".."} & {*path.split(b"/")}:
             raise Fault(404, "this address is not served")
         if self._local and not _is_local(scope):
-            message = "without keys, only this machine may call by its own name"
+            message = "without keys, only this machine may call, by a local name"
             raise Fault(403, message, code="local_only")
         origin = Headers(scope=scope).get("origin")
         if not self._local or origin is None or {origin, "*"} & {*self._origins}:
             return
         if requires_keys(urlsplit(origin).hostname or ""):
-            message = "a web page from elsewhere may call only by --cors-origin"
+            message = "a web page from elsewhere may call only with --cors-origin"
             raise Fault(403, message, code="local_only")
 
 

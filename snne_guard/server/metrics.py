@@ -26,13 +26,13 @@ CALLS_KEPT = 100
 """Calls that are kept one by one."""
 
 MINUTES_KEPT = 60
-"""Minutes for which the calls of each are counted."""
+"""Minutes for which calls are counted, minute by minute."""
 
 TEXT_KEPT = 10_000
 """Characters that are kept of a question or an answer, where texts are shown."""
 
 LOOK_SECONDS = 0.5
-"""How often the live page is told of changes."""
+"""Seconds between updates of the live page."""
 
 _TENTHS = tuple(tenth / 10 for tenth in range(1, 11))
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
@@ -61,7 +61,7 @@ class Metrics:
             to 10,000 characters each, withheld answers included.
 
     Attributes:
-        closed: Whether the streams of events are to end, so that the server can.
+        closed: Whether the event streams should end, so that the server can stop.
 
     Example:
         >>> from snne_guard.types import Assessment

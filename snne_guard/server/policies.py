@@ -1,4 +1,4 @@
-"""What the server is configured with: its policies, and the keys that may use them."""
+"""The server's configuration: its policies, and the keys that may use them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Table(BaseModel):
-    """A table of the file, without further names."""
+    """A table of the file; unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,14 +53,13 @@ class KeyOptions(_Table):
 
 
 class ServerConfig(_Table):
-    """Everything that ``serve`` is told; ``load_config`` reads it from a file.
+    """All settings of ``serve``; ``load_config`` reads them from a file.
 
     Attributes:
         upstream: Address of the API that answers, ``/v1`` included.
         host: Address to listen on; without keys only one of this machine.
         port: Port to listen on.
-        admin_port: Port of 127.0.0.1 for the live page and metrics where there are
-            keys.
+        admin_port: Port on 127.0.0.1 for the live page and metrics, if there are keys.
         cors_origins: Origins of the web pages that may call; ``*``: all.
         max_requests_at_once: How many calls may be in flight; more get status 429.
         max_body: Bytes that the body of a guarded request may have.
@@ -88,12 +87,12 @@ def load_config(
     policy: Mapping[str, Any] | None = None,
     **settings: object,
 ) -> ServerConfig:
-    """Return the settings of a TOML file, with others laid over them.
+    """Return the settings of a TOML file, with overrides.
 
     Args:
-        file: Where it is; None: there are only the others.
-        policy: Options for every policy.
-        **settings: Fields of ``ServerConfig``; None: as the file says.
+        file: Path of the file; None: there is none.
+        policy: Options that override those of every policy; None: as the file says.
+        **settings: Fields of ``ServerConfig`` that override the file's; likewise.
 
     Raises:
         ConfigurationError: A name is unknown or a value makes no sense.
@@ -117,7 +116,7 @@ def load_config(
     for name, key in config.keys.items():
         unknown = [policy for policy in key.policies if policy not in policies]
         if unknown:
-            msg = f"key {name} names a policy that there is not: {', '.join(unknown)}"
+            msg = f"key {name} names an unknown policy: {', '.join(unknown)}"
             raise ConfigurationError(msg)
     return config.model_copy(update={"policies": policies})
 
@@ -126,7 +125,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{file} is no TOML: {error}"
+        msg = f"{file} is not valid TOML: {error}"
         raise ConfigurationError(msg) from error
 
 
@@ -134,7 +133,7 @@ def guard_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
     Raises:
-        TypeError: The prices are no prices.
+        TypeError: The prices are invalid.
     """
     given = {**options}
     if isinstance(given.get("threshold"), list):
@@ -145,7 +144,7 @@ def guard_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def requires_keys(host: str) -> bool:
-    """Return whether others than this machine reach a server that listens there."""
+    """Return whether other machines can reach a server that listens there."""
     if host == "localhost":
         return False
     try:
@@ -161,9 +160,9 @@ class Access:
     Attributes:
         policies: Names of the policies that it may use, its default first.
         files: Whether it may use ``/v1/files``.
-        authorization: The header that goes up; None: none does.
-        secret: The server's own key of the upstream, blank if it needs none; None where
-            the client's goes up.
+        authorization: The header that is sent upstream; None: none is.
+        secret: The server's own key for the upstream, blank if it needs none; None if
+            the client's key is sent.
     """
 
     policies: tuple[str, ...]
@@ -180,14 +179,14 @@ class KeyTable:
 
     Raises:
         ConfigurationError: A variable that a key names is not set, or the server would
-            listen to others without a table.
+            be open to other machines without keys.
     """
 
     def __init__(self, config: ServerConfig) -> None:
         if requires_keys(config.host) and not config.keys:
             msg = (
-                f"listening on {config.host} lets others in, so the file needs a table "
-                "[keys.NAME] for each key; without one, listen on 127.0.0.1"
+                f"other machines can reach {config.host}, so the file needs a table "
+                "[keys.NAME] for each key; without keys, listen on 127.0.0.1"
             )
             raise ConfigurationError(msg)
         self._anyone = None if config.keys else tuple(config.policies)
@@ -209,7 +208,7 @@ class KeyTable:
         if scheme.lower() != "bearer" or not key.strip():
             return None
         digest = hashlib.sha256(key.strip().encode("latin-1")).digest()  # as it came
-        # All are compared, so that the time tells nothing of which one it is.
+        # All are compared, so that the timing does not reveal which one matches.
         matching = [
             access
             for known, access in self._accesses

@@ -23,13 +23,13 @@ from snne_guard.server.faults import Fault
 __all__ = ["JSON", "ClosingStream", "EventStream", "event_of"]
 
 PATIENCE = 10.0
-"""Seconds after which proxies are told that the connection lives."""
+"""Seconds without an event after which a comment keeps the connection open."""
 
 _ALIVE = b": the answer is not decided on yet\n\n"
 
 
 class JSON(JSONResponse):
-    """JSON in which halves of surrogate pairs, which streams cut, survive."""
+    """JSON that keeps lone surrogates, which streams leave when they cut a pair."""
 
     def render(self, content: object) -> bytes:
         """Return the value as bytes."""
@@ -37,13 +37,13 @@ class JSON(JSONResponse):
 
 
 def event_of(fields: Mapping[str, Any]) -> bytes:
-    """Return a chunk of a completion, or an event of a response, as an event."""
+    """Return a chunk of a completion, or an event of a response, as an SSE event."""
     name = f"event: {fields['type']}\n" if "type" in fields else ""
     return f"{name}data: {json.dumps(fields, separators=(',', ':'))}\n\n".encode()
 
 
 class ClosingStream(StreamingResponse):
-    """A stream after which something is closed, whatever ends it."""
+    """A stream that closes something when it ends, however it ends."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class ClosingStream(StreamingResponse):
 
 
 class EventStream(ClosingStream):
-    """Sends events as they come, and a comment where none comes for ten seconds.
+    """Sends events as they arrive, and a comment after ten seconds without one.
 
-    A task of its own reads them: no wait here may cut short what the guard does there.
+    A separate task reads the events, so that no timeout here can interrupt the guard.
 
     Args:
         events: What is sent; it is closed in any case.
-        told: Returns what the client is told of an error.
+        told: Returns what the client is told about an error.
     """
 
     media_type = "text/event-stream"
@@ -86,7 +86,7 @@ class EventStream(ClosingStream):
         self._first: bytes | Exception | None = None
 
     async def ready(self) -> Self:
-        """Wait a while for the first event, so that a fault has a status of its own.
+        """Wait for the first event, so that an early fault can set the HTTP status.
 
         Raises:
             Exception: What the request fails with.
@@ -101,7 +101,7 @@ class EventStream(ClosingStream):
         return self
 
     async def stop(self) -> None:
-        """End what reads the events."""
+        """Stop reading the events."""
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
 

@@ -1,4 +1,4 @@
-"""What becomes of a request to each address."""
+"""How a request to each path is handled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Service"]
 _SENT_UP = ("idempotency-key", "x-client-request-id", "x-request-id")
 _OF_AN_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _LONGEST = 60_000
-"""Characters that a client may have compared: the time grows with them."""
+"""Most characters that a client may have compared: the time grows with them."""
 
 Handle = Callable[[Request, Access, str], Awaitable[Response]]
 
@@ -92,7 +92,7 @@ class Service:
         await self._http.aclose()
 
     def routes(self) -> list[Route]:
-        """Return what is served, but for the live page."""
+        """Return all routes except those of the live page."""
         chat = partial(
             self._answer,
             whole=ChatCompletion,
@@ -135,7 +135,7 @@ class Service:
             raise Fault(401, message, code="invalid_api_key")
         policy = request.headers.get("x-snne-guard-policy") or access.policies[0]
         if policy not in access.policies:
-            message = "this key may not use that policy, or there is none of the name"
+            message = "this key may not use that policy, or no policy has that name"
             raise Fault(403, message, code="policy_not_allowed")
         try:
             return await handle(request, access, policy)
@@ -194,7 +194,7 @@ class Service:
     async def _pass(
         self, request: Request, access: Access, _: str, body: bytes | None = None
     ) -> Response:
-        """Pass on a request for no answer, or for one that is fetched later."""
+        """Pass on a request that asks for no answer, or for one to be fetched later."""
         if request.url.path.startswith("/v1/files") and not access.files:
             message = "this key may not use files, which are shared"
             raise Fault(403, message, code="files_not_allowed")
@@ -283,7 +283,7 @@ def _fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - of whatever API
 
 
 def _sum_up(usage: Any, record: Mapping[str, Any]) -> None:  # noqa: ANN401 - upstream's
-    """Make the usage of an answer, details included, that of all draws."""
+    """Set the usage of an answer, details included, to that of all draws."""
     cost = record["cost"]
     counts = {name: cost[name] for name in ("cached_tokens", "reasoning_tokens")}
     counts["prompt_tokens"] = counts["input_tokens"] = cost["prompt_tokens"]

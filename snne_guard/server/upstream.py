@@ -1,4 +1,4 @@
-"""The connections to the upstream, and requests that pass to it as they are."""
+"""Connections to the upstream, and requests that are forwarded unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/v1/files/{file}", ("GET", "DELETE")),
     ("/v1/files/{file}/content", ("GET",)),
 )
-"""What is passed through: places, and the methods that they take."""
+"""What is passed through: paths, and the methods that each takes."""
 
 _POOLS = 16
 _AT_ONCE = 16
@@ -50,15 +50,15 @@ _SENT_WITH_OWN_KEY = frozenset(
         *(b"user-agent", b"x-client-request-id", b"x-request-id"),
     }
 )
-"""Headers that choose nothing among what the server's own upstream key opens."""
+"""Headers that are safe with the server's own upstream key: none selects an account."""
 _OF_AN_ACCOUNT = frozenset({b"set-cookie", b"openai-organization", b"openai-project"})
 
 
 class UpstreamClient(httpx2.AsyncClient):
     """Sends requests by several pools of connections.
 
-    For each request a pool looks at all its connections, so that one pool for hundreds
-    of them takes a third of the server's time. Few requests all use the first pool.
+    A pool looks at all its connections for each request, so a single pool with hundreds
+    of them takes a third of the server's time. A few requests need only the first pool.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ async def forward(
     upstream: str,
     body: bytes | None = None,
 ) -> ClosingStream:
-    """Send a request up as it is, and return the answer as it comes.
+    """Forward a request unchanged, and stream the answer back.
 
     Args:
         request: What came.
@@ -114,8 +114,8 @@ async def forward(
         body: Its body where it has been read.
 
     Raises:
-        APIStatusError: The answer shows something of the server's own key.
-        HTTPError: There is none.
+        APIStatusError: The answer could reveal something about the server's own key.
+        HTTPError: There is no answer.
     """
     headers = _kept(request.headers.raw, _NOT_SENT_UP)
     own_key = access.secret is not None

@@ -39,7 +39,7 @@ __all__ = [
 
 LONG_QUESTION = 1_000
 """A question of this many characters or more is ignored: it probably holds the text to
-answer from, and answers should agree in its words."""
+answer from, whose words must count in full."""
 
 CONTENT_WEIGHT = 5_000
 """The order of words is compared up to this weight, some 5,000 words of a long answer.
@@ -82,10 +82,10 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     r"""Compare what every two texts say beyond the question.
 
     To "What is the capital of France?" the answers "The capital of France is Paris" and
-    "The capital of France is Lyon" share six of seven words and agree in nothing. So
+    "The capital of France is Lyon" share six of seven words and agree on nothing. So
     words are weighted:
 
-    - 24: a name (known by its capital letter), a number, a symbol or a negation;
+    - 24: a name (recognised by its capital letter), a number, a symbol or a negation;
     - 8: any other content word;
     - 2: a word of the question that both answers have;
     - 1: a function word of one of nine languages.
@@ -113,7 +113,7 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
         texts: The ``n`` texts.
         question: What was asked: the user's last words, without retrieved text. It is
             ignored if it has ``LONG_QUESTION`` characters or more, or offers a choice
-            ("A or B?"), for its words are then the answers.
+            ("A or B?"), since its words are then the answers.
 
     Returns:
         ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. A value depends on
@@ -146,8 +146,8 @@ class WeighedWords:
 
     Attributes:
         tokens: Its words in order.
-        words: Those that are different.
-        content: Those that are no function words.
+        words: Its distinct words.
+        content: Those that are not function words.
         heavy: Names, numbers, symbols and negations.
         numbers: Numbers, and capitals that tell things apart as numbers do.
         negated: Whether it has a negation.

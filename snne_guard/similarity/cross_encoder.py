@@ -69,8 +69,8 @@ class CrossEncoder:
     ) -> FloatArray:
         """Return how much the meaning of an answer changes without each of its tokens.
 
-        The importance of a token is 1 less the similarity of the question and the
-        answer to the question and the answer without the token.
+        The importance of a token is 1 minus the similarity between the question with
+        the whole answer and the question with the answer without that token.
 
         Args:
             question: What was asked, joined with the answer without a space, as the

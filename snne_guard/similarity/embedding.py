@@ -21,7 +21,7 @@ __all__ = ["Embedding"]
 class Embedding:
     """Compares texts by the cosine of their embeddings, rescaled to [0, 1].
 
-    What does not fit into the model, often 256 or 512 tokens a text, is not compared.
+    Text beyond the model's limit, often 256 or 512 tokens, is not compared.
 
     Args:
         model: The name or the folder of a sentence-transformers model (extra
@@ -74,7 +74,7 @@ class Embedding:
         The cosine with an embedding of length 0 counts as 0.
 
         Raises:
-            InputError: The model gave something else than a finite vector for each.
+            InputError: The model did not return a finite vector for each text.
         """
         del question
         distinct = distinct_texts(texts)

@@ -26,7 +26,7 @@ __all__ = [
 _OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
 _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
 
-# Bounded, so that a text of digits alone costs no time and no memory.
+# Bounded, so that a long run of digits costs little time and memory.
 _NUMBER = re.compile(
     r"(-?\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,3})?|-?\d{1,400}/0*[1-9]\d{0,399})"
     r"([%‰]?)"
@@ -80,8 +80,8 @@ def normalised_text(text: str, /) -> str:
     """Return a text case-folded, with single spaces, without outer punctuation.
 
     Characters are normalised (NFKC), dashes and quotes to one kind each. Quotes and
-    emphasis are stripped from both ends, marks that end a sentence from the right one.
-    A text of nothing else is kept.
+    emphasis are stripped from both ends, sentence-ending marks from the right end. A
+    text that consists of nothing else is kept.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
@@ -101,7 +101,7 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
 
     Returns:
         The exact value, and ``"%"`` or ``"‰"`` where it is a share, else ``""``; None
-        where the text states no number. Currencies and units are not looked at.
+        if the text states no number. Currencies and units are ignored.
 
     Example:
         >>> stated_number("6 * 3 = 18.0")

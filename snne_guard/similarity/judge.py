@@ -1,4 +1,4 @@
-"""Which texts bear out which, as judged by an LLM in one request."""
+"""Judges that ask an LLM, in one request, which texts support which."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LINE = re.compile(
 
 
 class SpanJudge:
-    """Asks an LLM, in one request, which texts bear out the parts of an answer.
+    """Asks an LLM, in one request, which texts support the parts of an answer.
 
     A text that supports a part counts 1, one that does not mention it 0.5, one that
     contradicts it 0. A part without a clear line in the reply counts as not mentioned.
@@ -109,7 +109,7 @@ class EntailmentJudge:
 
     Source:
         Farquhar et al. 2024, "Detecting hallucinations in large language models using
-        semantic entropy", which asks for each pair by itself.
+        semantic entropy", which asks about each pair separately.
 
     Example:
         >>> judge = EntailmentJudge(lambda prompt: "1: S S N\n2: S S C\n3: N C S")
@@ -150,7 +150,7 @@ class EntailmentJudge:
 def judge_prompt(
     parts: Sequence[str], texts: Sequence[str], question: str | None
 ) -> str:
-    """Return the prompt; texts are JSON strings in it, so that none can pass for it."""
+    """Return the prompt; texts are quoted as JSON, so none can pose as instructions."""
     return _PROMPT.format(
         question=_quoted("(unknown)" if question is None else question),
         statements=_numbered("Statement", parts),

@@ -59,9 +59,9 @@ def rouge_l(
         texts: The ``n`` texts.
         question: Not used.
         tokens: ``"unicode"`` compares words of every script, whole numbers and symbols;
-            two texts with the same tokens are 1, two empty ones too. ``"rouge"`` gives
-            rouge-score's number: it sees ``[a-z0-9]`` only, and a text without such
-            a character is 0 to everything but itself.
+            two texts with the same tokens score 1, and so do two empty ones.
+            ``"rouge"`` gives rouge-score's number: it sees ``[a-z0-9]`` only, and a
+            text without such a character scores 0 with everything but itself.
 
     Returns:
         ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1.
@@ -177,7 +177,7 @@ def compare_ordered(
     *,
     equal: ArrayLike,
 ) -> NDArray[Any]:
-    """Return what is said of each ordered pair of texts; ``equal`` of equal ones."""
+    """Return the result for each ordered pair of texts; ``equal`` for equal texts."""
     distinct = distinct_texts(texts)
     n = len(distinct)
     table = np.tile(np.asarray(equal), (n, n, *[1] * np.ndim(equal)))

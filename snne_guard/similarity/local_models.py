@@ -1,4 +1,4 @@
-"""Models of sentence-transformers, loaded once a process and used in turn."""
+"""sentence-transformers models, loaded once per process, used by one thread at once."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def _load(kind: Kind, name: str) -> Any:  # noqa: ANN401 - of torch
     except (OSError, ValueError, RuntimeError) as error:
         msg = f"the model {name!r} cannot be loaded: {error}"
         raise ConfigurationError(msg) from error
-    if kind == "CrossEncoder":  # an answer's "[SEP]" does not make two answers of it
+    if kind == "CrossEncoder":  # an answer's own "[SEP]" must not split it in two
         model.tokenizer.split_special_tokens = True
     return model

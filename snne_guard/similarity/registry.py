@@ -1,4 +1,4 @@
-"""Similarities by name, and those of the user's own."""
+"""Similarities by name, and the user's own."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _FAMILIES: Mapping[str, tuple[Callable[[str], Similarity], str]] = MappingProxyT
         "cross_encoder": (CrossEncoder, DEFAULT_CROSS_ENCODER),
     }
 )
-"""Similarities that a model computes, and the model where none is named: the name
-before the colon. The part after it names the model."""
+"""Similarities that a model computes, by the name before the colon, each with its
+default model. The part after the colon names another model."""
 
 
 def resolve_similarity(
@@ -55,8 +55,8 @@ def resolve_similarity(
             callable's name is its attribute ``name``, else its ``__qualname__``.
 
     Raises:
-        ConfigurationError: It is neither a known name nor can it be called as a
-            similarity is.
+        ConfigurationError: It is neither a known name nor a callable that takes a
+            similarity's arguments.
 
     Example:
         >>> resolve_similarity(None)[0]

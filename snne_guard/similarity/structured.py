@@ -16,7 +16,7 @@ from snne_guard.types import BoolArray, FloatArray
 __all__ = ["NOT_JSON", "alike_values", "read_json", "structured"]
 
 NOT_JSON: Final = object()
-"""What ``read_json`` returns for a text that is no JSON."""
+"""What ``read_json`` returns for a text that is not JSON."""
 
 Strings = Callable[[str, str], float]
 
@@ -26,7 +26,7 @@ _FENCE = "```"
 
 
 def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
-    """Return the JSON value of a text, a fence around it aside, or ``NOT_JSON``.
+    """Return the JSON value of a text, fenced or not, or ``NOT_JSON``.
 
     Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal.
 
@@ -45,9 +45,9 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
 def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
     """Return how alike two JSON values are: above 0.5 only if every part is.
 
-    It is the mean over all single values, of which one that only one side has counts as
-    0. If one of them is at most 0.5, it is half that mean. Within tool calls, a text
-    that differs counts as at most 0.5.
+    It is the mean over all single values; a value that only one side has counts as 0.
+    If any of them is at most 0.5, the mean is halved. Within tool calls, texts that
+    differ count as at most 0.5.
 
     Args:
         a: A value, as of ``read_json``.
@@ -120,11 +120,11 @@ def _without_fence(text: str) -> str:
 
 
 class _Structured:
-    """Compares JSON texts value by value, and texts that are no JSON as texts.
+    """Compares JSON texts value by value, and other texts as texts.
 
     Numbers are compared by value, booleans and null exactly, texts by ``rouge_l``,
-    lists place by place. The result is above 0.5 only if every value is, so that one
-    field that differs makes a difference. A Markdown fence around JSON does not count.
+    lists item by item. The result is above 0.5 only if every value is, so that a single
+    differing field counts. A Markdown fence around JSON is ignored.
 
     Example:
         >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])

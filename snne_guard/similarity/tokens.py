@@ -7,13 +7,13 @@ The ``unicode`` tokenizer sees, in time linear in the text:
 - **numbers** as a whole: ``-5``, ``1.5``, ``50%`` (= ``50 %``), ``12:30``, ``1/2``.
   ``1,200``, ``1'200`` and ``1 200`` with a no-break space are ``1200``; ``1,5`` is
   ``1.5``; ``5.0`` is ``5``. Dates are three numbers;
-- **symbols**: currencies (behind their number), operators, emoji; ``C++`` and ``C#``
-  are words. Brackets, ``-``, ``*`` and ``/`` count only beside another operator;
+- **symbols**: currencies (moved after their number), operators, emoji; ``C++`` and
+  ``C#`` are words. Brackets, ``-``, ``*`` and ``/`` count only with another operator;
 - **notation**: a run of ASCII with brackets or the like inside (``ln(x+1)``,
   ``./build/*``), a row of a table, and a fenced block of code are one token each, as
   written.
 
-A text of mere punctuation is one token, so that ``?`` is not ``!``.
+A text of punctuation alone is one token, so that ``?`` is not ``!``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ _RAISED = re.compile(r"(?<=[\w)])[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f
 _NUMERAL = re.compile(r"[\u00bc-\u00be\u2150-\u215e\u2460-\u249b]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 
-# What Unicode counts as letters or symbols, and nobody sees.
+# Letters or symbols according to Unicode, but invisible.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 
 _NUMBER = re.compile(r"(-?)([\d.,:/'_]*\d)(.*)", re.DOTALL)
@@ -132,7 +132,7 @@ _SEPARATOR = re.compile(r"[,/'_]")
 
 
 def rouge_tokens(text: str, /) -> list[str]:
-    """Cut a text as rouge-score does without stemmer: lower case, ``[a-z0-9]+``.
+    """Cut a text as rouge-score does without a stemmer: lower case, ``[a-z0-9]+``.
 
     Source:
         ``rouge_score/tokenize.py`` of rouge-score 0.1.2.
@@ -198,7 +198,7 @@ def _consists_of(text: str, characters: bytes) -> bool:
 
 
 def is_visible(text: str, /) -> bool:
-    r"""Return whether a text has a character that can be seen by itself.
+    r"""Return whether a text has a visible character.
 
     Example:
         >>> is_visible("Paris"), is_visible("\u200b \u3164")

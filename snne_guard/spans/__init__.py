@@ -1,4 +1,4 @@
-"""Which sentences of a long answer the samples bear out.
+"""Which sentences of a long answer the samples support.
 
 ``score_spans`` gives each part of an answer its own uncertainty; a guard does it with
 ``spans=True``. ``render_marks`` shows what is uncertain.

@@ -33,13 +33,13 @@ def render_marks(
         text: The delivered text that the spans belong to.
         spans: Its parts, in order.
         threshold: Largest uncertainty of a part that is not marked.
-        form: ``"plain"`` and ``"markdown"`` put ``[?]`` behind a part, and into the
-            last cell of a table's row. ``"html"`` escapes the text and puts a part into
-            ``<mark>``; show it with ``white-space: pre-wrap``. ``"terminal"`` has a
-            yellow ground, and control characters of the text as pictures.
+        form: ``"plain"`` and ``"markdown"`` put ``[?]`` after a part, and into the
+            last cell of a table row. ``"html"`` escapes the text and puts a part into
+            ``<mark>``; show it with ``white-space: pre-wrap``. ``"terminal"`` uses a
+            yellow background, and shows control characters of the text as pictures.
 
     Raises:
-        InputError: A span is not in the text, or not behind the one before it.
+        InputError: A span is not in the text, or not after the one before it.
         ConfigurationError: The threshold or the form makes no sense.
 
     Example:

@@ -240,9 +240,8 @@ def test_a_batch_that_failed_or_was_cancelled_ends_the_run(
     result = by_batch(tmp_path, server)
     assert result.exit_code == 1
     why = ": Enqueued too much" if ending == "failed" else ""
-    assert f"batch batch_0 {ending}{why}; the same command submits the rest" in (
-        result.stderr
-    )
+    again = "run the same command again to submit the rest"
+    assert f"batch batch_0 {ending}{why}; {again}" in result.stderr
     assert len(rows_of(tmp_path)) == (2 if ending == "failed" else 3)
     assert len(server.batches) == 2
     result = by_batch(tmp_path, server)

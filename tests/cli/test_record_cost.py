@@ -38,9 +38,9 @@ def test_a_dry_run_asks_nothing_and_prints_what_it_would_take(
     assert not (tmp_path / "r.jsonl").exists()
     assert fields(result.stdout) == {
         "questions to ask": "8",
-        "requests": "16 (2 a question)",
-        "tokens read": "about 16 (characters / 4)",
-        "tokens written": "at most 400",
+        "requests": "16 (2 per question)",
+        "input tokens": "about 16 (characters / 4)",
+        "output tokens": "at most 400",
         "money": "at most about 0.001616, none of it cached",
     }
 
@@ -67,7 +67,7 @@ def test_a_dry_run_counts_what_a_run_requests(
 ) -> None:
     arguments = record_command(tmp_path, server.url, *options, *MAX, n=1)
     planned = fields(run(*arguments, "--dry-run").stdout)
-    assert planned["requests"] == f"{requests} ({requests} a question)"
+    assert planned["requests"] == f"{requests} ({requests} per question)"
     assert run(*arguments).exit_code == 0
     assert len(server.requests) == requests
     left = fields(run(*arguments, "--dry-run").stdout)
@@ -138,4 +138,4 @@ def test_what_failed_and_why_is_said_at_the_end(tmp_path: Path) -> None:
     assert "1 recorded, 0 already there, 3 failed" in result.stderr
     assert re.search(r"2 failed: \w+Error: Error code: 400", result.stderr)
     assert re.search(r"1 failed: \w+Error: Error code: 403", result.stderr)
-    assert "r.failed.jsonl; --retry-failed draws it again" in result.stderr
+    assert "r.failed.jsonl; --retry-failed asks them again" in result.stderr

@@ -101,7 +101,7 @@ def test_no_bytes_raise_anything_but_input_error(content: bytes) -> None:
 
 
 def test_an_id_that_comes_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="line 3: id: '1' has come before"):
+    with pytest.raises(InputError, match="line 3: id: '1' is a duplicate"):
         list(read_recordings([GOOD, b"\n", GOOD]))
 
 

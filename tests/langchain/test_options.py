@@ -44,7 +44,10 @@ from tests.support.openai_server import APART, Server, split
         ({"fallback": "x"}, "expected fallback to be a runnable, got str"),
         ({"method": "magic"}, "expected method .*'snne'.*'magic'"),
         ({"method": "eigen_score"}, "'eigen_score', which needs hidden_states"),
-        ({"method": "ne", "threshold": 0.4}, "bounded for the threshold, got 'ne'"),
+        (
+            {"method": "ne", "threshold": 0.4},
+            "needs a method whose values are bounded, got 'ne'",
+        ),
         ({"similarity": "magic"}, "expected similarity .*, got 'magic'"),
         ({"method": "dse", "similarity": "rouge_l"}, "needs a similarity with"),
         ({"question": "Who?"}, "question to be a plain function, got 'Who"),

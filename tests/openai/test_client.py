@@ -111,7 +111,7 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
         for path in ("/chat/completions", f"{call.own.base_url}responses"):
             with pytest.raises(ConfigurationError, match="class of your own"):
                 call.client.post(path, body=CHAT, cast_to=object)
-        with pytest.raises(ConfigurationError, match="body that is no dict"):
+        with pytest.raises(ConfigurationError, match="body that is not a dict"):
             call.client.post("/responses", body=[1], cast_to=Response)
 
 

@@ -72,9 +72,7 @@ def test_check_says_what_each_key_may_do(
         "key team-a: strict (default), standard; upstream key from UP; no files"
         in found.stdout
     )
-    assert "key team-b: standard (default); upstream key from nowhere; files" in (
-        found.stdout
-    )
+    assert "key team-b: standard (default); no upstream key; files" in (found.stdout)
     assert "policy strict: threshold = 0.2, on_uncertain = refuse" in found.stdout
     assert "sk-secret" not in found.output
 
@@ -96,11 +94,11 @@ def test_options_and_the_environment_go_before_the_file(
         ('"larger"', "3", "policy standard: expected fallback to be the name"),
         ("[0.3, 0.8]", "[0.3, 0.8, 0.9]", "expected the pair (accept, refuse)"),
         ("completion = 4", "complete = 4", "policy standard: "),
-        ('["standard"]', '["standrad"]', "key team-b names a policy that there is not"),
+        ('["standard"]', '["standrad"]', "key team-b names an unknown policy"),
         ("http://127", "http://me:secret@127", "upstream: String should match"),
         ("upstream =", "up =", "expected an upstream, such as --upstream https"),
         (key("a")["sha256"], "sk-my-own-key", "keys.team-a.sha256: String should"),
-        ("upstream =", "upstream", "is no TOML"),
+        ("upstream =", "upstream", "is not valid TOML"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(
