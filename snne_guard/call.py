@@ -347,6 +347,11 @@ class CallState:
             self.samples += samples if read is None else map(read, samples)
             self.temperature_set &= reply.temperature_set
 
+    def count_open(self) -> None:
+        """Count the draws that were still open when the call was broken off."""
+        for draw in self.drawn[len(self.costs) :]:
+            self.costs.append(self._cost_of(draw, None))
+
     def _cost_of(self, draw: Draw, result: Reply | Failure | None) -> DrawCost:
         """Return what a draw cost; one that is late may still cost something."""
         brought = 0

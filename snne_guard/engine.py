@@ -80,6 +80,7 @@ def guarded_call(request: Request, /) -> Call:
         call.score = yield from _score(call)
         return (yield from _decide(call))
     except BaseException as error:  # noqa: BLE001 - whoever called raises it
+        call.count_open()
         call.note("cancelled")
         return call.fail(error)
 

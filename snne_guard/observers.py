@@ -72,7 +72,11 @@ class Observers:
         self._collect(assessment)
         for observer in self._observers:
             function = observer.on_assessment
-            result = await asyncio.to_thread(self._call, observer, function, assessment)
+            if inspect.iscoroutinefunction(function):
+                result = self._call(observer, function, assessment)
+            else:
+                call = asyncio.to_thread(self._call, observer, function, assessment)
+                result = await call
             if inspect.isawaitable(result):
                 try:
                     await result

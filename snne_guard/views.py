@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.types import Sample
 
@@ -49,6 +50,9 @@ class View:
             where there is none. Samples then have no stop texts, and 512 tokens beyond
             a limit below 2,048. Without ``extract`` the whole text is compared.
 
+    Raises:
+        ConfigurationError: ``rewrite`` or ``extract`` is not a plain function.
+
     Example:
         >>> def ask_twice(messages):
         ...     return [*messages, messages[-1]]
@@ -59,6 +63,11 @@ class View:
     name: str
     rewrite: Callable[[Messages], Sequence[Any]] = field(hash=False)
     extract: Callable[[str], str | None] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        check_function(self.rewrite, what=f"rewrite of the view {self.name!r}")
+        if self.extract is not None:
+            check_function(self.extract, what=f"extract of the view {self.name!r}")
 
     def rewritten(self, messages: Sequence[Any], /) -> Messages:
         """Return the conversation in this view; the given one is not changed.

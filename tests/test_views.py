@@ -142,6 +142,15 @@ def test_views_that_make_no_sense_are_refused(views: Any, why: str) -> None:
         GuardSettings(views=views)
 
 
+async def later(_: Any) -> Any: ...
+
+
+@pytest.mark.parametrize("given", [("a", later), ("a", list, later), ("a", "b")])
+def test_a_view_that_is_no_plain_function_is_refused(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match="of the view 'a' to be a plain"):
+        View(*given)
+
+
 # -- A call ----------------------------------------------------------------------------
 
 

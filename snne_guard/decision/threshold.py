@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from snne_guard.checks import check_number
 from snne_guard.decision import risk_control
 from snne_guard.decision.graded import graded_answers, uncertainties
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT
 
 __all__ = ["Status", "Threshold"]
@@ -44,7 +44,8 @@ class Threshold:
             one, declare this rate and grade new answers.
 
     Raises:
-        ConfigurationError: If the value is neither in [0, 1] nor -1.0.
+        ConfigurationError: If the value is neither in [0, 1] nor -1.0, or does not fit
+            the status.
 
     Example:
         >>> Threshold.fixed(0.4).value
@@ -69,6 +70,12 @@ class Threshold:
             what = "the threshold (-1.0 accepts nothing)"
             value = check_number(self.value, what=what, least=0, most=1)
         object.__setattr__(self, "value", value)
+        if self.status in {"infeasible", "too_few_labels"} and value != -1.0:
+            msg = f"a threshold that is {self.status} accepts nothing; got {value!r}"
+            raise ConfigurationError(msg)
+        if self.certified:
+            _share("alpha", self.alpha)
+            _share("delta", self.delta)
 
     @property
     def certified(self) -> bool:

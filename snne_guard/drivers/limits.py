@@ -9,9 +9,6 @@ from concurrent.futures import Future
 
 __all__ = ["Limiter"]
 
-_FREE: Future[None] = Future()
-_FREE.set_result(None)
-
 
 class Limiter:
     """A counting lock that threads and tasks wait on together.
@@ -30,8 +27,8 @@ class Limiter:
         """Travel without the requests in flight."""
         return (Limiter, (self.size,))
 
-    def acquire(self, *, first: bool = False) -> Future[None]:
-        """Return a future that is done once a slot is held, at once without a limit.
+    def acquire(self, *, first: bool = False) -> Future[None] | None:
+        """Return a future that is done once a slot is held, None without a limit.
 
         A task waits for it by ``asyncio.wrap_future``. Call ``release`` with it in any
         case, even if the wait was abandoned.
@@ -40,7 +37,7 @@ class Limiter:
             first: Whether to go to the front of the queue, as answers do.
         """
         if self.size is None:
-            return _FREE
+            return None
         if self._process != os.getpid():
             self._reset()
         place: Future[None] = Future()
@@ -53,9 +50,9 @@ class Limiter:
                 (self._before if first else self._waiting).append(place)
         return place
 
-    def release(self, place: Future[None], /) -> None:
+    def release(self, place: Future[None] | None, /) -> None:
         """Give up a slot, or a place in the queue for one."""
-        if place is _FREE:
+        if place is None:
             return
         place.cancel()
         with self._lock:

@@ -155,7 +155,7 @@ class _InFlight:
         """Hold one of the guard's slots; answers go ahead of samples."""
         slot = self.options.limiter.acquire(first=first)
         try:
-            if not slot.done():
+            if slot is not None and not slot.done():
                 await asyncio.wrap_future(slot)
             yield
         finally:

@@ -158,7 +158,8 @@ class _InFlight:
         """Hold one of the guard's slots; answers go ahead of samples."""
         slot = self.options.limiter.acquire(first=first)
         try:
-            slot.result()
+            if slot is not None:
+                slot.result()
             yield
         finally:
             self.options.limiter.release(slot)

@@ -15,7 +15,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
-    convert_to_openai_messages,
+    HumanMessage,
+    SystemMessage,
 )
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -32,7 +33,11 @@ from snne_guard.sampling.huggingface import (
 __all__ = ["TransformersChatModel"]
 
 _SETTINGS = ("max_tokens", "seed", "stop", "temperature", "top_k", "top_p")
-_ROLES = ("assistant", "system", "user")
+_ROLES: dict[type[BaseMessage], str] = {
+    HumanMessage: "user",
+    AIMessage: "assistant",
+    SystemMessage: "system",
+}
 
 
 class TransformersChatModel(BaseChatModel):
@@ -215,14 +220,18 @@ class TransformersChatModel(BaseChatModel):
 
 def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
     """Return messages as chat templates take them."""
-    prompt: Any = convert_to_openai_messages(messages)
-    for message in prompt:
-        is_text = isinstance(message["content"], str) and "tool_calls" not in message
-        if not is_text or message["role"] not in _ROLES:
+    prompt: list[Message] = []
+    for message in messages:
+        content = message.content
+        blocks = [content] if isinstance(content, str) else content
+        is_text = all(isinstance(x, str) or x.get("type") == "text" for x in blocks)
+        roles = [role for kind, role in _ROLES.items() if isinstance(message, kind)]
+        if not (roles and is_text) or getattr(message, "tool_calls", None):
             msg = (
                 "a local model takes text messages of system, user and assistant, "
                 "without tool calls or other content blocks; got a message of "
-                f"{message['role']}"
+                f"{message.type}"
             )
             raise InputError(msg)
-    return [*prompt]
+        prompt.append({"role": roles[0], "content": str(message.text)})
+    return prompt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class CrossEncoder:
         array([0.02, 0.01, 0.61])
     """
 
-    model: str = DEFAULT_CROSS_ENCODER
+    model: str | PathLike[str] = DEFAULT_CROSS_ENCODER
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -26,7 +27,9 @@ _EXTRAS = {"CrossEncoder": "nli", "SentenceTransformer": "embeddings"}
 _TURN = threading.Lock()
 
 
-def run_model(kind: Kind, name: str, work: Callable[[Any], Result]) -> Result:
+def run_model(
+    kind: Kind, name: str | os.PathLike[str], work: Callable[[Any], Result]
+) -> Result:
     """Return the result of a function of a model, run by one thread at a time.
 
     The model is loaded at the first call. Code that comes with it is never run.
@@ -42,7 +45,7 @@ def run_model(kind: Kind, name: str, work: Callable[[Any], Result]) -> Result:
         ScoringError: The model failed; its own error is the cause.
     """
     with _TURN:
-        model = _load(kind, name)
+        model = _load(kind, os.fspath(name))
         try:
             return work(model)
         except SnneGuardError:

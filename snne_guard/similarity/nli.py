@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ class NLI:
                [0.  , 0.  , 1.  ]])
     """
 
-    model: str = DEFAULT_NLI_MODEL
+    model: str | PathLike[str] = DEFAULT_NLI_MODEL
 
     @property
     def name(self) -> str:

@@ -122,6 +122,21 @@ def test_shares_lie_between_0_and_1(value: float) -> None:
         Threshold.fixed(value + 1.5)
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"status": "infeasible"}, r"accepts nothing; got 0\.4"),
+        ({"status": "certified"}, "alpha to be .* got None"),
+        ({"status": "certified", "alpha": 0.1}, "delta to be .* got None"),
+    ],
+)
+def test_parts_that_contradict_each_other_are_refused(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Threshold(value=0.4, **fields)
+
+
 def test_making_one_without_scipy_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,6 +7,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -77,10 +78,16 @@ def test_draws_are_made_at_once(run: Run) -> None:
 # -- Limits ----------------------------------------------------------------------------
 
 
+def place_in(limiter: Limiter, *, first: bool = False) -> Future[None]:
+    place = limiter.acquire(first=first)
+    assert place is not None
+    return place
+
+
 def test_answers_go_before_samples_and_in_their_order() -> None:
     limiter = Limiter(1)
-    held, sample = limiter.acquire(), limiter.acquire()
-    older, newer = limiter.acquire(first=True), limiter.acquire(first=True)
+    held, sample = place_in(limiter), place_in(limiter)
+    older, newer = place_in(limiter, first=True), place_in(limiter, first=True)
     for releasing, served in ((held, older), (older, newer), (newer, sample)):
         assert not served.done()
         limiter.release(releasing)
@@ -100,7 +107,7 @@ def test_samples_that_still_wait_are_not_sent_once_the_call_has_ended() -> None:
     outcome = in_threads(request, sender, limiter=limiter)
     assert "samples_late" in outcome.assessment.reasons
     ended.set()
-    limiter.acquire().result(timeout=NEVER)  # stands behind those that still wait
+    place_in(limiter).result(timeout=NEVER)  # stands behind those that still wait
     assert len(sender.sent) < 5
 
 
@@ -109,7 +116,7 @@ def test_a_streamed_answer_holds_a_slot() -> None:
     options = driver_options(limiter)
     stream: Any = threads.stream(call, ScriptedSender(paris), options)
     assert next(stream) == "It"
-    waiting = limiter.acquire()
+    waiting = place_in(limiter)
     assert not waiting.done()
     stream.close()
     waiting.result(timeout=NEVER)
@@ -203,6 +210,23 @@ def test_observers_run_in_the_context_of_the_call(run: Run, is_async: bool) -> N
 
     contextvars.copy_context().run(call)
     assert users == ["Ada"]
+
+
+async def test_an_async_observer_waits_for_no_worker_thread() -> None:
+    freed, seen = threading.Event(), list[Assessment]()
+
+    class Async:
+        async def on_assessment(self, assessment: Assessment) -> None:
+            seen.append(assessment)
+
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1) as pool:
+        loop.set_default_executor(pool)
+        loop.run_in_executor(None, freed.wait, NEVER)
+        call, options = guarded_call(guarding()), driver_options(observers=[Async()])
+        await asyncio.wait_for(tasks.run(call, ScriptedSender(paris), options), 10)
+        freed.set()
+    assert len(seen) == 1
 
 
 def test_an_observer_that_fails_breaks_nothing_and_is_counted() -> None:

@@ -130,7 +130,7 @@ def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:
         AIMessageChunk(content="yes"),
         HumanMessage("so?"),
     ]
-    text = "<turn>system:be brief<turn>user:he\nllo<turn>assistant:yes<turn>user:so?"
+    text = "<turn>system:be brief<turn>user:hello<turn>assistant:yes<turn>user:so?"
     ((reply,),) = LOCAL.generate(
         [f"{text}<turn>assistant:"], settings=GenerationSettings(max_tokens=12, seed=1)
     )
@@ -141,6 +141,7 @@ def test_roles_and_blocks_of_text_are_read(chat: TransformersChatModel) -> None:
     "message",
     [
         HumanMessage(content=[{"type": "image_url", "image_url": "x"}]),
+        HumanMessage(content=[{"type": "file", "base64": "eA=="}]),
         AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1"}]),
         ToolMessage("3", tool_call_id="1"),
     ],

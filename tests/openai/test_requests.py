@@ -40,6 +40,15 @@ def test_the_answer_is_the_user_s_request_and_samples_are_hot_and_unstored(
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_log_probabilities_that_the_user_asked_for_are_delivered(way: str) -> None:
+    with guarded(always("Paris"), way) as (_, call):
+        chat = call(logprobs=True)
+        response = call(PATHS[1], include=("message.output_text.logprobs",))
+    assert chat.choices[0].logprobs.content
+    assert response.output[0].content[0].logprobs
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_response_s_samples_come_one_by_one_and_are_not_stored(way: str) -> None:
     body = {"store": True, "include": ["reasoning.encrypted_content"]}
     with guarded(always("Paris"), way, n=3) as (server, call):

@@ -55,7 +55,7 @@ def test_labels_in_any_order_and_spelling(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_is_what_transformers_says_of_each_pair(folder: str) -> None:
-    nli = NLI(folder)
+    nli = NLI(Path(folder))
     for asked in (None, ASKED):
         table = nli.probabilities(TEXTS, question=asked)
         assert table.shape == (5, 5, 3)

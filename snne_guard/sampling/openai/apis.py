@@ -167,8 +167,10 @@ class ResponsesApi:
 
     def with_logprobs(self, body: Body, /) -> dict[str, Any]:
         """Return a request that asks for log-probabilities too."""
-        included = dict.fromkeys((*items_of(body.get("include")), _LOGPROBS))
-        return {**body, "include": list(included)}
+        included = items_of(body.get("include"))
+        if _LOGPROBS in included:
+            return {**body}
+        return {**body, "include": [*included, _LOGPROBS]}
 
     def read(self, answer: object, /) -> Reply:
         """Read the output of a response."""
