@@ -145,9 +145,9 @@ def _tried(sender: Sender, draw: Draw) -> Reply | Exception:
 def _variation(samples: Sequence[Sample], temperature: float) -> Finding:
     different = len({sample.text for sample in samples})
     total = f"{len(samples)} separate replies at temperature {temperature:g}"
-    if not any(sample.text.strip() for sample in samples):
+    if all(sample.truncated or not sample.text.strip() for sample in samples):
         fix = "give the model more tokens, or find out why it says nothing"
-        return Finding("variation", "broken", f"{total} have no text", fix)
+        return Finding("variation", "broken", f"{total} are empty or cut off", fix)
     if different > 1:
         message = f"{total}, {different} of them different"
         return Finding("variation", "works", message)

@@ -47,6 +47,7 @@ class Model:
         number = 0 if "greedy" in self.odd else next(_numbers)
         return Sample(
             text="" if "silent" in self.odd else f"Village {number}",
+            truncated="cut" in self.odd,
             token_logprobs=None if "no_logprobs" in self.odd else (-1.0,),
             model="m",
         )
@@ -69,6 +70,7 @@ def test_a_sound_model_can_be_trusted() -> None:
     [
         ("greedy", "variation", "ignored", False),
         ("silent", "variation", "broken", False),
+        ("cut", "variation", "broken", False),
         ("no_temperature", "temperature", "rejected", True),
         ("ignores_n", "n", "ignored", True),
         ("refuses_n", "n", "rejected", True),

@@ -155,6 +155,11 @@ def _warnings(calibration: Calibration) -> Iterator[str]:
             f"a program graded ({', '.join(programs)}): the promise is about how often "
             "it calls an answer wrong"
         )
+    if calibration.settings.get("model") is None:
+        yield (
+            "the recordings do not name their model, so a guard whose model has a name "
+            "refuses this calibration; name it with --model"
+        )
     if len(calibration.reply_models) > 1:
         names = ", ".join(calibration.reply_models)
         yield f"several models replied ({names}); the promise is about that mixture"

@@ -136,8 +136,8 @@ async def forward(
         extensions={"timeout": client.timeout.as_dict()},
     )
     response = await client.send(outgoing, stream=True)
-    if own_key and (response.status_code in {401, 403} or response.is_redirect):
-        await response.aclose()
+    if own_key and (response.is_error or response.is_redirect):
+        await response.aread()  # it may quote the key
         msg = "refused"
         raise openai.APIStatusError(msg, response=response, body=None)
     passed = ClosingStream(

@@ -79,10 +79,16 @@ def test_few_or_one_sided_labels_give_no_probability() -> None:
     assert all(map(math.isfinite, result.calibration.reference))
 
 
-def test_a_mixture_of_models_is_told() -> None:
-    drawn = {"models": ["m-1", "m-2"]}
-    [warning] = calibrate(rows(drawn=drawn), error_rate=0.1).warnings
-    assert "several models replied (m-1, m-2)" in warning
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"settings": None}, "do not name their model"),
+        ({"drawn": {"models": ["m-1", "m-2"]}}, "several models replied (m-1, m-2)"),
+    ],
+)
+def test_a_reader_is_warned(fields: dict[str, Any], told: str) -> None:
+    [warning] = calibrate(rows(**fields), error_rate=0.1).warnings
+    assert told in warning
 
 
 @pytest.mark.parametrize(
