@@ -140,7 +140,7 @@ def test_scoring_ends_at_the_timeout(run: Run) -> None:
         time.sleep(NEVER)
 
     began = time.monotonic()
-    request = guarding(timeout=0.2, similarity=slow, threshold=0.4)
+    request = guarding(timeout=0.5, similarity=slow, threshold=0.4)
     assessment = run(request, ScriptedSender(paris)).assessment
     assert time.monotonic() - began < NEVER / 2
     assert "scoring_failed" in assessment.reasons

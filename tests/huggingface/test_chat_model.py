@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -111,9 +113,16 @@ async def test_the_async_twin(chat: TransformersChatModel) -> None:
 
 async def test_a_cancelled_task_ends_its_draw(chat: TransformersChatModel) -> None:
     passes: list[int] = []
-    hook = LLAMA.register_forward_hook(lambda *_: passes.append(1))
+    begun = threading.Event()
+
+    def slow(*_: object) -> None:
+        passes.append(1)
+        begun.set()
+        time.sleep(0.01)
+
+    hook = LLAMA.register_forward_hook(slow)
     task = asyncio.create_task(chat.ainvoke(QUESTION, max_tokens=450))
-    await asyncio.sleep(0.1)
+    await asyncio.to_thread(begun.wait, 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

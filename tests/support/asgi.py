@@ -27,11 +27,11 @@ def listening(app: ASGIApp, *, port: int = 0) -> Iterator[int]:
     server = uvicorn.Server(config)
     work = threading.Thread(target=server.run, daemon=True)
     work.start()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not server.started:
         assert time.monotonic() < until, "the server did not start"
         time.sleep(0.01)
     yield int(server.servers[0].sockets[0].getsockname()[1])
     server.should_exit = True
-    work.join(20)
+    work.join(60)
     assert not work.is_alive()
