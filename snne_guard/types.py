@@ -161,7 +161,8 @@ class Cost:
 
     Attributes:
         calls: Requests that the provider answered.
-        attempts: Requests sent, failed and repeated ones included.
+        attempts: Requests sent, failed and repeated ones included. If the call was cut
+            short, it counts requests that still waited for their turn too.
         prompt_tokens: Input tokens, as the provider counts them.
         cached_tokens: How many of them came from a prompt cache.
         completion_tokens: Output tokens.

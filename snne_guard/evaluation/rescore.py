@@ -16,7 +16,6 @@ from pydantic import Field, TypeAdapter
 from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
 from snne_guard.errors import (
-    ConfigurationError,
     InputError,
     ScoringError,
     SnneGuardError,
@@ -296,11 +295,8 @@ def _settings(
     taken = [v for v in recorded_views if views is None or v in views]
     if taken != [PLAIN]:
         known["views"] = taken
-    recorded = settings.get("model") or model
-    if model not in {None, recorded}:
-        msg = f"expected the recorded model {recorded!r}, got {model!r}"
-        raise ConfigurationError(msg)
-    return {"model": recorded, "temperature": drawn.temperature, **known}
+    name = settings.get("model") or model
+    return {"model": name, "temperature": drawn.temperature, **known}
 
 
 def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:

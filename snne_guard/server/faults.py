@@ -75,7 +75,7 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
         secret: The upstream's key where it is the server's, which the client must not
             learn; None where it is the client's.
     """
-    if isinstance(error, openai.APIStatusError):
+    if isinstance(error, openai.APIStatusError | httpx2.HTTPStatusError):
         return _of_status(error.response, secret=secret)
     for kinds, told in _TOLD.items():
         if isinstance(error, kinds):

@@ -7,7 +7,6 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx2
-import openai
 from starlette.requests import Request
 
 from snne_guard.server.policies import Access
@@ -114,7 +113,7 @@ async def forward(
         body: Its body where it has been read.
 
     Raises:
-        APIStatusError: The answer could reveal something about the server's own key.
+        HTTPStatusError: The answer could reveal something about the server's own key.
         HTTPError: There is no answer.
     """
     headers = _kept(request.headers.raw, _NOT_SENT_UP)
@@ -139,7 +138,7 @@ async def forward(
     if own_key and (response.is_error or response.is_redirect):
         await response.aread()  # it may quote the key
         msg = "refused"
-        raise openai.APIStatusError(msg, response=response, body=None)
+        raise httpx2.HTTPStatusError(msg, request=outgoing, response=response)
     passed = ClosingStream(
         response.aiter_raw(), close=response.aclose, status=response.status_code
     )

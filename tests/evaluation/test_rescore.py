@@ -254,7 +254,6 @@ def test_recordings_must_be_drawn_in_one_way(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"model": "k"}, "expected the recorded model 'm', got 'k'"),
         ({"n": 1}, "to be a whole number of at least 2, got 1"),
         ({"n": 2, "self_check": SelfCheck()}, "at least 3, got 2"),
     ],
