@@ -306,4 +306,4 @@ def test_everything_is_reached_by_keyboard(
     browser.open(url, width=360)
     browser.press(tab)
     browser.press(enter)
-    assert browser.ask("document.activeElement.id") == "calls"
+    until(lambda: browser.ask("document.activeElement.id") == "calls")
