@@ -137,8 +137,7 @@ async def forward(
     response = await client.send(outgoing, stream=True)
     if own_key and (response.is_error or response.is_redirect):
         await response.aread()  # it may quote the key
-        msg = "refused"
-        raise httpx2.HTTPStatusError(msg, request=outgoing, response=response)
+        response.raise_for_status()
     passed = ClosingStream(
         response.aiter_raw(), close=response.aclose, status=response.status_code
     )
