@@ -72,7 +72,7 @@ class Observers:
         self._collect(assessment)
         for observer in self._observers:
             function = observer.on_assessment
-            if inspect.iscoroutinefunction(function):
+            if inspect.iscoroutinefunction(function):  # waits for no worker thread
                 result = self._call(observer, function, assessment)
             else:
                 call = asyncio.to_thread(self._call, observer, function, assessment)

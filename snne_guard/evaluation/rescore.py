@@ -15,11 +15,7 @@ from pydantic import Field, TypeAdapter
 
 from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
-from snne_guard.errors import (
-    InputError,
-    ScoringError,
-    SnneGuardError,
-)
+from snne_guard.errors import InputError, ScoringError, SnneGuardError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.record import check_same_settings
 from snne_guard.evaluation.recordings import Recording
