@@ -72,7 +72,7 @@ def test_check_says_what_each_key_may_do(
         "key team-a: strict (default), standard; upstream key from UP; no files"
         in found.stdout
     )
-    assert "key team-b: standard (default); no upstream key; files" in (found.stdout)
+    assert "key team-b: standard (default); no upstream key; files" in found.stdout
     assert "policy strict: threshold = 0.2, on_uncertain = refuse" in found.stdout
     assert "sk-secret" not in found.output
 
