@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -88,9 +87,8 @@ def calibrate(
     the calibration was written, but these labels do not allow the error rate, so a
     guard with it accepts nothing.
     """
-    recordings = [*dict.fromkeys(recordings)]
     check_outputs([*recordings, *(beside(path, "labels") for path in recordings)], out)
-    rows = chain.from_iterable(map(read_labelled, recordings))
+    rows = read_labelled(*recordings)
     result = make_calibration(
         progress(in_shard(rows, shard), what="scoring"),
         error_rate=error_rate,
@@ -103,7 +101,7 @@ def calibrate(
         n=n,
         include_answer=not without_answer,
         self_check=SelfCheck() if self_check else None,
-        views=None if views is None else views.split(","),
+        views=None if views is None else options.names_in(views),
         bare_question=bare_question,
         model=model,
     )

@@ -59,13 +59,7 @@ def evaluate(
             "similarity."
         ),
     ] = "all",
-    similarity: Annotated[
-        str | None,
-        typer.Option(
-            help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, "
-            "embedding:MODEL, ... By default, each method's own."
-        ),
-    ] = None,
+    similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
     samples: Annotated[
         int | None,

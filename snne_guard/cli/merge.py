@@ -44,7 +44,7 @@ def merge(
     check_outputs(inputs, output)
     asked = None if questions is None else read_questions(questions)
     n, missing = merge_recordings(parts, output, questions=asked)
-    typer.echo(f"{n} questions from {len(parts)} files are in {output}")
+    typer.echo(f"{n} questions are in {output}")
     if missing:
         named = map(repr, missing[:_SHOWN])
         more = ", ..." if len(missing) > _SHOWN else ""

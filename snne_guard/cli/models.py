@@ -41,7 +41,7 @@ def chat_model(
     name: str,
     *,
     base_url: str | None = None,
-    stop: Sequence[str] | None = None,
+    stop: str | Sequence[str] | None = None,
     **settings: Any,  # noqa: ANN401 - passed on
 ) -> ChatRunnable:
     """Return the chat model that an option names.
@@ -76,7 +76,7 @@ def chat_model(
         model = TransformersChatModel.from_pretrained(name[3:], **options)
     else:
         model = _served(name, base_url=base_url, options=options)
-    return model.bind(stop=list(stop)) if stop else model
+    return model.bind(stop=stop) if stop else model
 
 
 def _served(

@@ -86,6 +86,11 @@ JudgeUrl = Annotated[
 ]
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names in a list that is separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
     """Return the prices that ``--prices`` gives."""
     if values is None:

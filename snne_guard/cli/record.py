@@ -98,7 +98,9 @@ def record(
     batch: options.Batch = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Ask nothing; print what the run would take."),
+        typer.Option(
+            "--dry-run", help="Ask nothing; print what is left, and what it would take."
+        ),
     ] = False,
 ) -> None:
     """Ask a model the questions in a file and record its replies.
@@ -126,7 +128,7 @@ def record(
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
     before = messages_before(model=model, system=system)
-    view_names = [*VIEWS] if views == "all" else views.split(",") if views else []
+    view_names = [*VIEWS] if views == "all" else options.names_in(views or "")
     ends = None if stop is None else [_unescaped(text) for text in stop]
     make = partial(
         chat_model,
@@ -290,7 +292,7 @@ def _name_failures(run: RecordingRun) -> None:
     """Say what has failed and why, equal errors together."""
     counts = Counter(error[:_LONGEST] for error in run.failures().values())
     for error, count in counts.most_common(_KINDS):
-        note(f"{count} failed: {error}")
+        note(f"{count} not recorded: {error}")
     if counts:
         where = f"the failed questions are in {run.failures_path}"
         note(f"{where}; --retry-failed asks them again")

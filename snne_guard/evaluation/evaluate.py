@@ -69,7 +69,8 @@ def evaluate(
             None: each method's default. A method is skipped if that needs a model.
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: as many as the first graded
-            question has. Questions with fewer are left out and counted.
+            question has. Questions with fewer that are not blank are left out and
+            counted.
         tau: Temperature of SNNE's log-sum-exp.
         grader: Says which of the answers without a label are right; None leaves them
             out.
@@ -120,7 +121,7 @@ def evaluate(
         recipes.add(recording, grade.correct)
         samples = len(recording.samples) if samples is None else samples
         if len(_visible(recording)) < samples:
-            left_out[f"fewer than {samples} samples"] += 1
+            left_out[f"fewer than {samples} samples with text"] += 1
             continue
         asked = _response_set(recording, samples, tau=tau, with_answer=include_answer)
         for column, value in zip(columns, _scores(rows, asked, problems), strict=True):

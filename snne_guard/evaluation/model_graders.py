@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,8 @@ from snne_guard.evaluation.grade import Grade, Measure
 from snne_guard.evaluation.recordings import Recording
 
 __all__ = ["JudgeGrader", "bert_score"]
+
+_log = logging.getLogger(__name__)
 
 _PAPER_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 _WIDTH = 8  # requests in flight at once
@@ -65,9 +68,10 @@ class JudgeGrader:
     """An LLM that says whether an answer means the same as a reference.
 
     It sees the question, the references and the delivered answer, never samples or a
-    label. Replies without a clear verdict and requests that fail leave the answer
-    without a grade. An answer can talk a judge into a verdict, and a model that judges
-    its own answers repeats its own errors: take another model, at temperature 0.
+    label. Replies without a clear verdict leave the answer without a grade, and so do
+    requests that fail, with a warning in the log. An answer can talk a judge into a
+    verdict, and a model that judges its own answers repeats its own errors: take
+    another model, at temperature 0.
 
     Args:
         generate: Takes a prompt and returns the text of the model's reply; called from
@@ -85,7 +89,7 @@ class JudgeGrader:
         self.name = name
         self._generate = generate
         self._has_answered = False
-        self._failure: Exception | None = None
+        self._failures: list[Exception] = []
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
         """Return one grade per recording, None without references or a clear verdict.
@@ -95,9 +99,14 @@ class JudgeGrader:
         """
         with ThreadPoolExecutor(_WIDTH) as pool:
             grades = [*pool.map(self._grade, recordings)]
-        if self._failure and not self._has_answered:
-            msg = f"{self.name} failed with {type(self._failure).__name__}"
-            raise ScoringError(msg) from self._failure
+        failures, self._failures = self._failures, []
+        if failures:
+            kind = type(failures[-1]).__name__
+            if not self._has_answered:
+                msg = f"{self.name} failed with {kind}"
+                raise ScoringError(msg) from failures[-1]
+            msg = "failed requests of %s: %d, the last with %s"
+            _log.warning(msg, self.name, len(failures), kind)
         return grades
 
     def _grade(self, row: Recording) -> Grade | None:
@@ -108,7 +117,7 @@ class JudgeGrader:
             try:
                 reply = self._generate(_prompt(row, row.answers))
             except Exception as error:  # noqa: BLE001 - the next request may succeed
-                self._failure = error
+                self._failures.append(error)
                 return None
             self._has_answered = True
             verdict = _VERDICT.match(reply)

@@ -40,10 +40,12 @@ _LONGEST_ERROR = 1_000
 DRAWN = frozenset(
     {
         *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),
-        *("tokens", "self_check", "label", "settings", "drawn"),
+        *("tokens", "self_check", "label", "settings", "drawn", "snne_guard"),
+        *("sentences", "sentence_labels", "hidden_states", "token_importance"),
+        "p_true_logprob",
     }
 )
-"""Fields of a recording that its draws set; they are not taken from the question."""
+"""Fields of a recording that are about its replies; no question brings them."""
 
 
 def check_same_settings(
@@ -86,8 +88,9 @@ class RecordingRun(AppendFile):
             has it.
         retry_failed: Whether to ask again what failed in an earlier run.
         max_requests: Most requests to send: the run asks only as many questions as
-            they cover; None: no limit. If a question takes more, because of retries or
-            a server that ignores ``n``, only those in flight exceed the limit.
+            they cover, at least one; None: no limit. If a question takes more, because
+            of retries or a server that ignores ``n``, only those in flight exceed the
+            limit.
         requests_each: Requests that a question takes if none fails.
 
     Attributes:
@@ -102,8 +105,8 @@ class RecordingRun(AppendFile):
         on_done: Called after each question.
 
     Raises:
-        ConfigurationError: The file was drawn with other settings, or another process
-            is writing it.
+        ConfigurationError: The file was drawn with other settings, another process is
+            writing it, or ``max_requests`` does not cover one question.
         InputError: The file is not a recording.
         OSError: It cannot be written.
     """
@@ -120,6 +123,12 @@ class RecordingRun(AppendFile):
         max_requests: int | None = None,
         requests_each: int = 1,
     ) -> None:
+        if max_requests is not None and max_requests < requests_each:
+            msg = (
+                f"one question takes {requests_each} requests, "
+                f"the limit is {max_requests}"
+            )
+            raise ConfigurationError(msg)
         super().__init__(path)
         self.failures_path = beside(self.path, "failed")
         self.settings = dict(settings)

@@ -110,7 +110,7 @@ class Recording:
         return None if self.question is None else _prompt(self.question, self.context)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object that ``from_dict`` reads; unknown fields stay out."""
+        """Return the JSON object that ``from_dict`` reads, without unknown values."""
         names = [each.name for each in fields(self) if each.name != "extra"]
         known = {name: getattr(self, name) for name in names}
         given = {
@@ -314,14 +314,17 @@ def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
     return {each.answer: each.label for each in lines}
 
 
-def read_labelled(path: str | os.PathLike[str], /) -> Iterator[Recording]:
-    """Yield recordings with the labels from the file beside them, if there is one.
+def read_labelled(*paths: str | os.PathLike[str]) -> Iterator[Recording]:
+    """Yield recordings with the labels from the file beside each, if there is one.
 
     Raises:
-        InputError: A line is not a recording, or not a label.
+        InputError: A line is not a recording, or not a label, or an id is a duplicate,
+            also where its first line is in another of the files.
         OSError: A file cannot be read.
     """
-    labels = read_labels(beside(path, "labels"))
-    for recording in read_recordings(path):
-        label = labels.get(answer_digest(recording))
-        yield recording if label is None else replace(recording, label=label)
+    read = _unique(Recording.from_dict)
+    for path in paths:
+        labels = read_labels(beside(path, "labels"))
+        for recording in read_objects(path, read):
+            label = labels.get(answer_digest(recording))
+            yield recording if label is None else replace(recording, label=label)

@@ -68,6 +68,14 @@ def test_labels_that_allow_nothing_end_with_status_3(
     assert Calibration.load(out).threshold.value == -1.0
 
 
+def test_a_question_counts_once_in_all_files(recording: Path, out: Path) -> None:
+    copy = write(recording.with_name("copy.jsonl"))
+    found = run("calibrate", recording, copy, "--error-rate", 0.3, "--out", out)
+    assert found.exit_code == 2
+    assert "copy.jsonl, line 1: id: '0' is a duplicate" in found.stderr
+    assert not out.exists()
+
+
 def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
     rows = [Recording.from_dict(json.loads(x)) for x in recording.open()]
     write_labels(recording, 0, rows[:10])
@@ -94,7 +102,7 @@ def test_a_part_of_the_questions_and_views_is_calibrated(
     settings = {"model": "m", "views": ["plain", "examples"], "self_check": prompt}
     recording = write(tmp_path / "a.jsonl", settings=settings, self_check=0.8)
     options = (recording, "--error-rate", 0.3, "-o", out, "--self-check")
-    found = run("calibrate", *options, "--views", "examples", "--shard", "3/3")
+    found = run("calibrate", *options, "--views", " examples", "--shard", "3/3")
     assert found.exit_code == 0, found.output
     part = sum(shard_of(row.id, 3) == 3 for row in read_recordings(recording))
     assert f"{part} answers, " in found.stdout

@@ -98,6 +98,14 @@ def test_a_limit_of_requests_is_kept_and_gone_on_from(
     assert len(server.requests) == 8
 
 
+def test_a_limit_below_one_question_is_refused(tmp_path: Path, server: Server) -> None:
+    result = run(*record_command(tmp_path, server.url, "--max-requests", "1"))
+    assert result.exit_code == 2
+    assert "one question takes 2 requests, the limit is 1" in result.stderr
+    assert not server.requests
+    assert not (tmp_path / "r.jsonl").exists()
+
+
 def test_a_limit_of_requests_holds_where_a_server_ignores_n(tmp_path: Path) -> None:
     with Server(always("Paris", choices=1)) as server:
         limits = ("--max-requests", "6", "--max-concurrency", "1")
@@ -136,6 +144,6 @@ def test_what_failed_and_why_is_said_at_the_end(tmp_path: Path) -> None:
         )
     assert result.exit_code == 1
     assert "1 recorded, 0 already there, 3 failed" in result.stderr
-    assert re.search(r"2 failed: \w+Error: Error code: 400", result.stderr)
-    assert re.search(r"1 failed: \w+Error: Error code: 403", result.stderr)
+    assert re.search(r"2 not recorded: \w+Error: Error code: 400", result.stderr)
+    assert re.search(r"1 not recorded: \w+Error: Error code: 403", result.stderr)
     assert "r.failed.jsonl; --retry-failed asks them again" in result.stderr

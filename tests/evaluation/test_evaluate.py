@@ -194,7 +194,7 @@ def test_what_cannot_be_ranked_is_counted() -> None:
     assert found.left_out == {
         "no label and nothing to grade by": 1,
         "an empty answer": 1,
-        "fewer than 3 samples": 1,
+        "fewer than 3 samples with text": 1,
     }
 
 

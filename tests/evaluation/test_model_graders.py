@@ -74,7 +74,9 @@ def test_the_unanswerable_is_judged_by_declining() -> None:
     assert judge([recording(main_answer="Nobody can say", answers=[])]) == [RIGHT]
 
 
-def test_failed_requests_leave_answers_without_a_grade() -> None:
+def test_failed_requests_leave_answers_without_a_grade(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def generate(prompt: str, /) -> str:
         if "bad" in prompt:
             raise TimeoutError
@@ -83,6 +85,7 @@ def test_failed_requests_leave_answers_without_a_grade() -> None:
     judge = JudgeGrader(generate)
     rows = [recording(main_answer=text, answers=["x"]) for text in ("bad", "good")]
     assert judge(rows) == [None, RIGHT]
+    assert "failed requests of judge: 1, the last with TimeoutError" in caplog.text
     assert judge(rows[:1]) == [None]  # it has answered before
     with pytest.raises(ScoringError, match="judge failed with TimeoutError"):
         JudgeGrader(generate)(rows[:1])

@@ -67,14 +67,15 @@ def run(
 
 def test_a_line_has_what_methods_and_calibrations_need(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    asked = question(1, answers=["x"], context="c", mine=7, samples=["old"])
+    old = {"samples": ["old"], "sentences": ["old"], "p_true_logprob": -0.1}
+    asked = question(1, answers=["x"], context="c", mine=7, **old)
     with RecordingRun(path, [asked], settings=SETTINGS, n_samples=2) as made:
         asyncio.run(record(made, ask))
     [row] = read_recordings(path)
     assert (row.main_answer, row.samples) == ("answer 1", ("answer 1",) * 2)
     assert (row.answers, row.context, row.settings) == (("x",), "c", SETTINGS)
     assert (row.main_logprobs, row.token_logprobs) == ((-0.5,), ((-0.5,), (-0.5,)))
-    assert row.extra["mine"] == 7
+    assert row.extra.keys() == {"mine", "main_tokens", "tokens", "drawn"}
     assert row.extra["drawn"]["models"] == ["m"]
     assert row.extra["drawn"]["kinds"] == [None, None, None]
 
