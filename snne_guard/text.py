@@ -20,7 +20,7 @@ _ALL_BUT_LINES = {code: seen for code, seen in _PICTURES.items() if code != ord(
 _SHORTEST_SECRET = 8
 _SECRETS = (
     # Keys that show what they are.
-    (re.compile(r"\b(?:sk|gsk|xai|pplx|hf|AIza|Bearer)[-_ ]?[\w-]{8,}"), "***"),
+    (re.compile(r"\b(?:(?:sk|gsk|xai|pplx|hf)[-_]|AIza|Bearer )[\w-]{8,}"), "***"),
     # user:password@ in an address.
     (re.compile(r"://[^\s/]+@"), "://***@"),
     # What stands behind such a name, as in "x-api-key: ..." or {'password': '...'}.

@@ -19,6 +19,7 @@ def test_a_text_from_outside_steers_no_terminal() -> None:
     ("text", "masked"),
     [
         ("bad key sk-abcdefgh12345678!", "bad key ***!"),
+        ("a skyscraper, hf transformers", "a skyscraper, hf transformers"),
         ("x-api-key: hunter2-hunter2", "x-api-key: ***"),
         ("{'api_key': 'hunter2', 'n': 3}", "{'api_key': '***', 'n': 3}"),
         ('{"password":"hunter2"}', '{"password":"***"}'),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -26,7 +25,7 @@ from snne_guard.similarity.words import (
     SCALES,
     SPELLINGS,
 )
-from snne_guard.types import FloatArray
+from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
     "ASKED",
@@ -35,6 +34,7 @@ __all__ = [
     "WeighedWords",
     "asked_words",
     "content_f1",
+    "structured",
 ]
 
 LONG_QUESTION = 1_000
@@ -64,10 +64,11 @@ _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 _LABEL = re.compile(
     r"[A-Z](?:(?<=[\w:*,] .)|(?<=[°*(\"'`].)|(?<!\w.)(?=\W*\Z))"
-    r"(?:(?<=[IVX])[IVX]*+)?\b(?!['\u2019])"
+    r"(?:(?<=[IVX])[IVX]*+)?\b(?!['\u2019])|(?<!\w\()(?<=\()[a-z](?=\))"
 )
-"""Capitals that tell things apart as numbers do: option A, World War II, 5 °C."""
-_UNIT = re.compile(r"\d ?([A-Z][A-Za-z]|[a-z][A-Z])\b")  # 5 MW is not 5 mW
+"""Letters that tell things apart as numbers do: option A, (b), World War II, 5 °C."""
+_UNIT = re.compile(r"\d ?([A-Z][A-Za-z]|[a-z][A-Z]|[kcmdM\u00b5]?[A-Za-z])\b")
+"""Units in their own case: 5 MW is not 5 mW, and 5 km not 5 m."""
 
 _SIGN = re.compile(
     r"~~[^~]+~~ | \[[ Xx]\] | (?<=\w)(?:[*+/]|\ [*+/]\ )(?=\w) | \n(?:\ {2,}|\t)\w+",
@@ -106,8 +107,9 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
       number has another scale ("million"), or the same content words have other signs:
       operators, check boxes, struck text, indentation, the order of numbers.
 
-    Two JSON texts are compared value by value, as by ``structured``. Two pieces of
-    code, formulas, paths or tables are compared exactly, but for outer white space.
+    Two JSON texts are compared value by value: the mean of all, halved if one is at
+    most 0.5 alike. Two pieces of code, formulas, paths or tables are compared exactly,
+    but for outer white space.
 
     Args:
         texts: The ``n`` texts.
@@ -117,7 +119,8 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
 
     Returns:
         ``(n, n)`` float64 matrix in [0, 1], symmetric, diagonal 1. A value depends on
-        the pair and the question alone, and is 1 only where all tokens are the same.
+        the pair and the question alone. It is 1 only where all tokens are the same, or
+        all values of JSON.
 
     Raises:
         InputError: ``texts`` is not a sequence of strings.
@@ -134,7 +137,7 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     """
     distinct = distinct_texts(texts)
     answers = [_Answer(text) for text in distinct]
-    pairs = _Pairs(answers, question)
+    pairs = _Pairs(answers, asked_words(question or ""))
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for i, j in combinations(range(len(answers)), 2):
         matrix[i, j] = matrix[j, i] = pairs.similarity(answers[i], answers[j])
@@ -194,19 +197,18 @@ class _Answer(WeighedWords):
 class _Pairs:
     """Compares answers to one question."""
 
-    def __init__(self, answers: Sequence[_Answer], question: str | None) -> None:
-        self._question = question
-        self._asked = asked_words(question or "")
+    def __init__(self, answers: Sequence[_Answer], asked: frozenset[str]) -> None:
+        self._asked = asked
         self._character = characters(_NONE.union(*[each.words for each in answers]))
 
     def similarity(self, a: _Answer, b: _Answer) -> float:
         """Return how alike two answers are, in [0, 1]."""
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
             return alike_values(a.value, b.value, self._strings)
-        if a.words.isdisjoint(b.words):
-            return float(a.tokens == b.tokens)
         if a.notation and b.notation:
             return float(a.notation == b.notation)
+        if a.words.isdisjoint(b.words):
+            return float(a.tokens == b.tokens)
         value = 1.0 if a.tokens == b.tokens else self._overlap(a, b)
         if a.content - b.words and b.content - a.words:
             value /= 2
@@ -219,7 +221,8 @@ class _Pairs:
 
     def _strings(self, a: str, b: str) -> float:
         """Return how alike two texts within JSON are."""
-        return float(content_f1([a, b], question=self._question)[0, 1])
+        texts = _Answer(a), _Answer(b)
+        return _Pairs(texts, self._asked).similarity(*texts)
 
     def _overlap(self, a: _Answer, b: _Answer) -> float:
         """Return the mean of F1 and containment, by weight."""
@@ -247,6 +250,40 @@ class _Pairs:
         return "".join([units[word] for word in answer.tokens])
 
 
+class _Structured:
+    """``content_f1`` for methods that group answers, too.
+
+    A Markdown fence around JSON is ignored, and numbers are compared by value.
+
+    Example:
+        >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])
+        array([[1.  , 0.25],
+               [0.25, 1.  ]])
+        >>> structured.equivalent(['{"a": 1, "b": 2}', '{"b": 2.0, "a": 1}'])
+        array([[ True,  True],
+               [ True,  True]])
+    """
+
+    name = "structured"
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one."""
+        return content_f1(texts, question=question)
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        """Return which texts are 1 alike: the same values, or the same words."""
+        same: BoolArray = self(texts, question=question) == 1.0
+        return same
+
+
+structured = _Structured()
+"""JSON and tool calls, compared value by value."""
+
+
 def _contradict(a: _Answer, b: _Answer) -> bool:
     """Return whether answers of nearly the same words contradict each other."""
     only_a, only_b = a.words - b.words, b.words - a.words
@@ -257,7 +294,6 @@ def _contradict(a: _Answer, b: _Answer) -> bool:
     return a.content ^ b.content <= _SIGN_TOKENS and a.signs() != b.signs()
 
 
-@lru_cache(maxsize=4)  # for the many texts within JSON
 def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from

@@ -94,7 +94,7 @@ def normalised_text(text: str, /) -> str:
 def stated_number(text: str, /) -> tuple[Fraction, str] | None:
     """Return the number that an answer states: the last one in it, with its sign.
 
-    Times, versions and ordinals do not count.
+    Times, versions, ordinals and powers do not count.
 
     Args:
         text: The answer.
@@ -116,6 +116,8 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
         number = _NUMBER.fullmatch(tokens[place])
         if number is None or tokens[place - 1 : place] == ["^"]:
             continue
+        if tokens[place + 1 : place + 2] == ["^"]:
+            return None
         value = Fraction(number[1])
         before = tokens[place - 1] if place else ""
         if 0 < value < 1 and "/" in number[1] and re.fullmatch(r"-?\d{1,400}", before):

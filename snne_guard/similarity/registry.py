@@ -8,14 +8,13 @@ from types import MappingProxyType
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError
-from snne_guard.similarity.content import content_f1
+from snne_guard.similarity.content import content_f1, structured
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.local_models import name_of
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
-from snne_guard.similarity.structured import structured
 from snne_guard.types import Similarity
 
 __all__ = ["SIMILARITIES", "resolve_similarity"]

@@ -5,8 +5,8 @@ The ``unicode`` tokenizer sees, in time linear in the text:
 - **words** of every script after NFKC and case folding. Apostrophes and hyphens
   separate. Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into letters;
 - **numbers** as a whole: ``-5``, ``1.5``, ``50%`` (= ``50 %``), ``12:30``, ``1/2``.
-  ``1,200``, ``1'200`` and ``1 200`` with a no-break space are ``1200``; ``1,5`` is
-  ``1.5``; ``5.0`` is ``5``. Dates are three numbers;
+  ``1,200``, ``1'200`` and ``1 200`` are ``1200``; ``1,5`` is ``1.5``; ``5.0`` is ``5``.
+  Dates are three numbers;
 - **symbols**: currencies (moved after their number), operators, emoji; ``C++`` and
   ``C#`` are words. Brackets, ``-``, ``*`` and ``/`` count only with another operator;
 - **notation**: a run of ASCII with brackets or the like inside (``ln(x+1)``,
@@ -116,6 +116,7 @@ _SAME = str.maketrans(
     }
 )
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
+_SPACED = re.compile(r"(?<![\w.,:/'-])[1-9]\d{0,2}(?: \d{3})+(?![\w/])")
 _RAISED = re.compile(r"(?<=[\w)])[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f]+")
 _NUMERAL = re.compile(r"[\u00bc-\u00be\u2150-\u215e\u2460-\u249b]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
@@ -127,7 +128,7 @@ _NUMBER = re.compile(r"(-?)([\d.,:/'_]*\d)(.*)", re.DOTALL)
 _GROUPED = re.compile(r"([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3})(\.\d+)?")
 _OTHER_GROUPS = re.compile(r"[1-9]\d{0,2}(?:(?:'\d{3})+|(?:_\d{3})+|(?:\.\d{3}){2,})")
 _DECIMAL_COMMA = re.compile(r"(\d+|[1-9]\d{0,2}(?:\.\d{3})+),(\d+)")
-_IDLE_ZEROS = re.compile(r"\.0+\Z")
+_IDLE_ZEROS = re.compile(r"\.(?!000\Z)0+\Z")  # 5.000 is also five thousand
 _SEPARATOR = re.compile(r"[,/'_]")
 
 
@@ -248,6 +249,7 @@ def _bare(notation: str) -> str:
 
 def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
+    text = _SPACED.sub(lambda number: number[0].replace(" ", ""), text)
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
     written = _TOKEN.findall(text)

@@ -87,6 +87,11 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     ("How cold is it?", "minus 5 degrees", "5 degrees"),
     # Letters whose case counts.
     ("What power has it?", "5 mW", "5 MW"),
+    ("How far is it?", "5 km", "5 m"),
+    ("What did it earn?", "It earned $5M", "It earned $5B"),
+    ("Was kostet das?", "Das kostet 5.000 Euro", "Das kostet 5 Euro"),
+    ("What did it cost?", "It cost 12 000 euros", "It cost 12 euros"),
+    ("Which is right?", "The answer is (a)", "The answer is (d)"),
     ("Who won?", "The US won", "The UK won"),
     ("Who won?", "The US", "us"),
     (None, "World War I", "World War II"),
@@ -134,6 +139,7 @@ ALIKE: tuple[tuple[str | None, str, str], ...] = (
     (None, "* one\n* two", "- one\n- two"),
     (None, "(500)", "500"),
     (None, "km / h", "km/h"),
+    (None, "f(x) = 2", "f(x)=2"),
     ("Who won?", "The US won by 3 to 2", "The USA won, 3 to 2"),
 )
 """At least 0.6 alike."""

@@ -56,7 +56,7 @@ def test_stated_number(text: str, value: Fraction, unit: str) -> None:
     assert stated_number(text) == (value, unit)
 
 
-@pytest.mark.parametrize("text", ["", "12:30", "the 1st", "9" * 500])
+@pytest.mark.parametrize("text", ["", "12:30", "the 1st", "3 x 10^8", "9" * 500])
 def test_no_number(text: str) -> None:
     assert stated_number(text) is None
 
