@@ -40,7 +40,7 @@ from snne_guard.sampling.members import (
 )
 from snne_guard.sampling.replies import Draw, Failure
 from snne_guard.sampling.retrying import is_transient
-from snne_guard.scorers import Method, resolve_method, score_members
+from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
@@ -228,17 +228,14 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         name, similarity = resolve_similarity("structured")
     result: Score | Failure = yield Work(
         function=partial(
-            score_members,
+            score,
             members.texts,
             method=method,
             similarity=similarity,
-            similarity_name=name,
             question=request.question,
             token_logprobs=members.token_logprobs,
             tau=settings.tau,
             include_answer=settings.include_answer,
-            p_correct=p_correct,
-            check=settings.check,
         ),
         deadline=call.deadline,
         # Built-in similarities need no model and are fast.
@@ -254,7 +251,9 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         return None
     for reason in result.reasons:
         call.note(reason)
-    return result
+    if settings.check is None or p_correct is None:
+        return result
+    return settings.check.applied(result, p_correct)
 
 
 def _why_unscored(call: CallState, members: Members) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError
-from snne_guard.types import Sample
+from snne_guard.types import Sample, Score
 
 __all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
 
@@ -63,6 +63,13 @@ class SelfCheck:
         """
         doubt = 1.0 - p_correct
         return (disagreement + self.weight * doubt) / (1.0 + self.weight)
+
+    def applied(self, score: Score, p_correct: float, /) -> Score:
+        """Return a score with the doubt of the check in its uncertainty."""
+        u = score.disagreement
+        if u is not None:
+            u = self.uncertainty(disagreement=u, p_correct=p_correct)
+        return replace(score, uncertainty=u, self_check=p_correct)
 
 
 def read_self_check(reply: Sample, entries: object = None) -> float | None:

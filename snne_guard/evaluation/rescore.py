@@ -21,11 +21,11 @@ from snne_guard.evaluation.record import check_same_settings
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
 from snne_guard.sampling.reading import is_complete, is_refused
-from snne_guard.scorers import Method, resolve_method, score_members
+from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import DrawCost, FloatArray, Sample, Similarity
+from snne_guard.types import DrawCost, FloatArray, Sample, Score, Similarity
 
 __all__ = [
     "PLAIN",
@@ -122,14 +122,12 @@ def score_recordings(
     least = 3 if self_check else 2
     check_whole(n, what="n, the answer included,", least=least)
     size = n - (self_check is not None)
-    score = partial(
-        score_members,
+    scored = partial(
+        score,
         method=chosen,
         similarity=function,
-        similarity_name=name,
         tau=tau,
         include_answer=include_answer,
-        check=self_check,
     )
     uncertainty: list[float] = []
     unscored: Counter[str] = Counter()
@@ -143,12 +141,12 @@ def score_recordings(
         why = _problem(members, chosen, n=size, temperature=settings["temperature"])
         if why is None:
             try:
-                u = score(
+                found = scored(
                     members.texts,
                     token_logprobs=members.token_logprobs,
                     question=row.question if bare_question else row.prompt,
-                    p_correct=_self_check(row, self_check),
-                ).uncertainty
+                )
+                u = _with_check(found, row, self_check).uncertainty
             except SnneGuardError:
                 raise
             except Exception as error:
@@ -295,10 +293,10 @@ def _settings(
     return {"model": name, "temperature": drawn.temperature, **known}
 
 
-def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
-    """Return what a guard would have made of the recorded self-check."""
+def _with_check(score: Score, recording: Recording, check: SelfCheck | None) -> Score:
+    """Return a score with the recorded self-check in it, if the guard has one."""
     if check is None:
-        return None
+        return score
     asked = (recording.settings or {}).get("self_check")
     if asked != check.prompt:
         msg = (
@@ -306,7 +304,8 @@ def _self_check(recording: Recording, check: SelfCheck | None) -> float | None:
             f"{check.prompt!r}, got {asked!r}; draw it with record --self-check"
         )
         raise InputError(msg)
-    return UNKNOWN if recording.self_check is None else recording.self_check
+    p_correct = UNKNOWN if recording.self_check is None else recording.self_check
+    return check.applied(score, p_correct)
 
 
 def _members(

@@ -5,13 +5,14 @@ arrays in the module of its family, with an entry in ``METHODS``. Arguments are 
 after the properties of ``ResponseSet``. Log-probabilities and entropies are in nats,
 and a higher value is always more uncertain.
 
-Every function raises InputError for an array with NaN or a value out of range, and
-ConfigurationError for an option that is out of range. Rounding errors are clipped.
+Values that are NaN or out of range raise InputError, options that are out of range
+ConfigurationError; rounding errors are clipped. Shapes of arrays are checked by
+``score``, ``ResponseSet`` and the functions below, not by every function of a method.
 """
 
 from snne_guard.scorers.inputs import ResponseSet
 from snne_guard.scorers.method import Method
-from snne_guard.scorers.scoring import METHODS, resolve_method, score, score_members
+from snne_guard.scorers.scoring import METHODS, resolve_method, score
 from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "bounds",
     "resolve_method",
     "score",
-    "score_members",
     "snne",
     "uncertainty",
     "wsnne",

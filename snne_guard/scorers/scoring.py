@@ -26,7 +26,7 @@ from snne_guard.similarity.lexical import check_texts
 from snne_guard.similarity.tokens import is_visible
 from snne_guard.types import Score, Similarity
 
-__all__ = ["METHODS", "resolve_method", "score", "score_members"]
+__all__ = ["METHODS", "resolve_method", "score"]
 
 _ALL = (
     *SNNE,
@@ -148,6 +148,7 @@ def score(
     name, compare = resolve_similarity(
         chosen.default_similarity if similarity is None else similarity
     )
+    chosen.check_similarity(compare, name=name)
     if not visible or (include_answer and visible[0] != 0):
         return Score(
             value=math.inf,
@@ -163,71 +164,38 @@ def score(
     reasons = ("unreadable_samples",) if len(visible) < n else ()
     if method == "auto" and any(have) and not complete:
         reasons = (*reasons, "logprobs_missing")
-    scored = score_members(
-        [answers[place] for place in visible],
-        token_logprobs=logprobs,
-        question=question,
-        method=chosen,
-        similarity=compare,
-        similarity_name=name,
-        tau=tau,
-        include_answer=include_answer,
-        p_correct=p_correct,
+    scored = _scored(
+        chosen,
+        ResponseSet(
+            [answers[place] for place in visible],
+            similarity=compare,
+            name=name,
+            question=question,
+            token_logprobs=logprobs,
+            tau=tau,
+            answer="member" if include_answer else "absent",
+        ),
+        similarity=name if chosen.compares_answers else None,
     )
-    return replace(scored, reasons=(*reasons, *scored.reasons))
+    scored = replace(scored, reasons=(*reasons, *scored.reasons))
+    return scored if p_correct is None else SelfCheck().applied(scored, p_correct)
 
 
-def score_members(
-    texts: Sequence[str],
-    *,
-    method: Method,
-    similarity: Similarity,
-    similarity_name: str,
-    question: str | None = None,
-    token_logprobs: TokenLogprobs = None,
-    tau: float = 1.0,
-    include_answer: bool = True,
-    p_correct: float | None = None,
-    check: SelfCheck | None = None,
-) -> Score:
-    """Score texts that are all readable, by a method and similarity already resolved.
+def _scored(method: Method, members: ResponseSet, *, similarity: str | None) -> Score:
+    """Return the score of answers that are all visible.
 
-    ``similarity`` and ``similarity_name`` are those of ``resolve_similarity``; the rest
-    is as for ``score``. A method that compares nothing never calls the similarity.
-    ``p_correct`` is what a self-check found, and ``check`` says what it weighs.
-
-    Returns:
-        The score. Where its uncertainty is None a reason says why:
-        ``too_few_samples``, or ``scoring_failed`` for a method without bounds.
-
-    Raises:
-        InputError: There are no texts, the similarity returned no matrix, something
-            that the method needs is missing, or the method returned NaN or a ``u``
-            outside [0, 1].
-        ConfigurationError: The similarity cannot give what the method needs.
+    Where it has no uncertainty, a reason says why: ``too_few_samples``, or
+    ``scoring_failed`` for a method without bounds.
     """
-    method.check_similarity(similarity, name=similarity_name)
-    members = ResponseSet(
-        texts,
-        similarity=similarity,
-        name=similarity_name,
-        question=question,
-        token_logprobs=token_logprobs,
-        tau=tau,
-        answer="member" if include_answer else "absent",
-    )
-    n = len(texts)
+    n = len(members.texts)
     value = method.compute(members)
     if math.isnan(value):
         msg = f"expected a number from method {method.name!r}, got NaN"
         raise InputError(msg)
-    disagreement = method.uncertainty(value, n, tau=tau)
-    if disagreement is not None and not 0 <= disagreement <= 1:
-        msg = f"expected u in [0, 1] from method {method.name!r}, got {disagreement}"
+    u = method.uncertainty(value, n, tau=members.tau)
+    if u is not None and not 0 <= u <= 1:
+        msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
         raise InputError(msg)
-    u = disagreement
-    if u is not None and p_correct is not None:
-        u = (check or SelfCheck()).uncertainty(disagreement=u, p_correct=p_correct)
     reasons: tuple[str, ...] = ()
     if u is None:
         reasons = ("too_few_samples" if n == 1 else "scoring_failed",)
@@ -235,11 +203,10 @@ def score_members(
         value=value,
         uncertainty=u,
         method=method.name,
-        similarity=similarity_name if method.compares_answers else None,
-        tau=float(tau),
+        similarity=similarity,
+        tau=members.tau,
         n=n,
-        disagreement=disagreement,
-        self_check=p_correct,
+        disagreement=u,
         reasons=reasons,
         matrix=members.matrix,
     )

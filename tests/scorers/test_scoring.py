@@ -15,7 +15,6 @@ from snne_guard.scorers import (
     METHODS,
     Method,
     score,
-    score_members,
     snne,
     wsnne,
 )
@@ -37,9 +36,8 @@ def members(**changes: Any) -> Any:
     options: dict[str, Any] = {
         "method": METHODS["snne"],
         "similarity": Recorded(),
-        "similarity_name": "recorded",
     }
-    return score_members(TEXTS, **{**options, **changes})
+    return score(TEXTS, **{**options, **changes})
 
 
 def test_the_default() -> None:
