@@ -403,7 +403,7 @@ class CallState:
             question=self.request.question,
             run_id=self.request.run_id,
             spans=self.spans,
-            span_threshold=self.settings.span_limit,
+            span_threshold=self.settings.span_threshold,
         )
 
     def fail(self, error: BaseException, decision: Decision | None = None) -> Outcome:

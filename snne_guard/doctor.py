@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from snne_guard.call import Sender
@@ -68,13 +68,12 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether samples of the model can be trusted."""
-        return not self.fixes
+        return not self.fix
 
     @property
-    def fixes(self) -> tuple[str, ...]:
-        """What to do before they can, each thing once."""
-        fixes = (finding.fix for finding in self.findings if finding.fix)
-        return tuple(dict.fromkeys(fixes))
+    def fix(self) -> str:
+        """What to do before they can; empty if they can."""
+        return next((finding.fix for finding in self.findings if finding.fix), "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for JSON."""
@@ -125,11 +124,11 @@ def examine(
             _logprobs(samples, offered=capabilities.logprobs),
             _self_check(checks),
         ),
-        cost=replace(
-            sum((reply.cost for reply in replies), Cost()),
-            calls=len(replies),
-            attempts=len(tried),
-            seconds=time.monotonic() - started,
+        cost=sum(
+            (reply.cost for reply in replies),
+            Cost(
+                attempts=len(tried) - len(replies), seconds=time.monotonic() - started
+            ),
         ),
     )
 

@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -298,18 +299,14 @@ def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
         else:
             call.note("uncalibrated")
         verdict = policy.scored(score.uncertainty, covered=covered)
-    chosen: Any = None
+    replacement: Any = None
     if verdict.delivery == "replacement":
-        on_uncertain: Any = call.settings.on_uncertain
-        assessment = call.assess(verdict.decision)
-        chosen = yield Work(function=partial(on_uncertain, assessment))
+        chosen: Any = yield Work(function=partial(_choose, call, verdict))
         if isinstance(chosen, Failure):
             return call.fail(chosen.error, verdict.decision)
-    if isinstance(chosen, str):
-        try:
-            verdict = _chosen(call, chosen)
-        except ConfigurationError as error:
-            return call.fail(error, verdict.decision)
+        verdict, replacement = chosen
+    if verdict.delivery == "refusal" and call.settings.refusal is None:
+        verdict = replace(verdict, delivery="nothing")
     if score is not None and verdict.delivery == "answer":
         yield from _score_spans(call)
     assessment = call.assess(verdict.decision)
@@ -318,7 +315,7 @@ def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
         delivery=verdict.delivery,
         answer=call.answer,
         error=_error(call, assessment) if verdict.delivery == "nothing" else None,
-        replacement=chosen,
+        replacement=replacement,
     )
 
 
@@ -376,30 +373,33 @@ def _judge(
 
 
 def _promises(call: CallState, score: Score) -> dict[str, Any]:
-    """Return what a calibration says of an answer, if its set is complete."""
+    """Return what a calibration says of an answer that it covers."""
     calibration, u = call.settings.calibration, score.uncertainty
     if not isinstance(calibration, Calibration) or u is None:
-        return {}
-    if score.n != call.settings.n_members:
         return {}
     certified = calibration.threshold.certified
     return {"certified": certified, "p_wrong": calibration.p_wrong(u)}
 
 
-def _chosen(call: CallState, word: str) -> Verdict:
-    """Return the verdict that the user's ``on_uncertain`` named."""
-    verdict = call.settings.policy.chosen(word)
+def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
+    """Return what the user's ``on_uncertain`` decides, and what it gives instead."""
+    on_uncertain: Any = call.settings.on_uncertain
+    chosen = on_uncertain(call.assess(verdict.decision))
+    if not isinstance(chosen, str):
+        return verdict, chosen
+    verdict = call.settings.policy.chosen(chosen)
     if verdict.delivery == "fallback" and call.settings.fallback is None:
         msg = 'on_uncertain returned "fallback", but the guard has none'
         raise ConfigurationError(msg)
-    return verdict
+    return verdict, None
 
 
 def _is_covered(call: CallState, score: Score) -> bool:
     """Return whether a calibration, if there is one, was made for such a set."""
     calibration, members = call.settings.calibration, call.members
-    if not isinstance(calibration, Calibration) or members is None:
+    if not isinstance(calibration, Calibration):
         return True
+    assert members is not None  # noqa: S101 - it has a score
     check_failed = call.settings.check is not None and call.check_reply is None
     if check_failed or call.request.views != call.settings.sample_views:
         return False

@@ -43,13 +43,11 @@ __all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
 REFUSAL = "I am not certain enough of the answer to give one."
 """The default text of a refusal."""
 
-Limit = float | Threshold
-
 _KINDS: dict[str, tuple[type, ...]] = {
     "calibration": (Calibration, str, PathLike, NoneType),
     "observers": (list, tuple),
     "prices": (Prices, NoneType),
-    "refusal": (str,),
+    "refusal": (str, NoneType),
     "self_check": (bool, SelfCheck),
     "views": (list, tuple),
 }
@@ -86,11 +84,11 @@ class GuardSettings:
     """
 
     n: int = 5
-    threshold: Limit | tuple[Limit, Limit] | None = None
+    threshold: float | tuple[float, float] | None = None
     calibration: Calibration | str | PathLike[str] | None = None
     on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag"
     fallback: Any = None
-    refusal: str = REFUSAL
+    refusal: str | None = REFUSAL
     on_error: OnError = "uncertain"
     method: str | Method = "auto"
     similarity: str | Similarity | None = None
@@ -108,7 +106,7 @@ class GuardSettings:
     self_check: bool | SelfCheck = False
     views: Sequence[str | View] = ()
     spans: bool | str | SpanSimilarity = False
-    span_threshold: Limit | None = None
+    span_threshold: float | None = None
     context: str | Callable[[Any], str | None] | None = None
     include_answer: bool = True
     tau: float = 1.0
@@ -169,11 +167,6 @@ class GuardSettings:
         _check_kind(given, str, NoneType, what="the context")
         return given
 
-    @property
-    def span_limit(self) -> float | None:
-        """Largest uncertainty of a part that is not marked, None where none is set."""
-        return _limit(self.span_threshold)
-
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
 
@@ -224,6 +217,9 @@ class GuardSettings:
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         check_number(self.tau, what="tau", above=0)
+        for price in ("prompt", "completion", "cached"):
+            if (per_million := getattr(self.prices, price, None)) is not None:
+                check_number(per_million, what=f"the price {price}", least=0)
         for name in ("timeout", "sample_timeout"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), what=name, above=0)
@@ -258,8 +254,8 @@ class GuardSettings:
                 raise ConfigurationError(msg)
             return None
         cutters()  # so that a missing extra is an error here and not in a call
-        if self.span_limit is not None:
-            Threshold.fixed(self.span_limit)
+        if self.span_threshold is not None:
+            Threshold.fixed(self.span_threshold)
         if self.context is not None and not isinstance(self.context, str):
             check_function(self.context, what="context, unless it is a text,")
         given = None if self.spans is True else self.spans
@@ -271,14 +267,14 @@ class GuardSettings:
             if limit is not None:
                 msg = "give either threshold or calibration, not both"
                 raise ConfigurationError(msg)
-            limit = (self.calibration.threshold, self.calibration.refuse)
+            limit = (self.calibration.threshold.value, self.calibration.refuse)
         pair = limit if isinstance(limit, tuple) else (limit, None)
         if len(pair) != 2:  # noqa: PLR2004 - a pair
             msg = f"expected the pair (accept, refuse), got {len(pair)} values"
             raise ConfigurationError(msg)
         policy = Policy(
-            threshold=_limit(pair[0]),
-            refuse_above=_limit(pair[1]),
+            threshold=pair[0],
+            refuse_above=pair[1],
             on_uncertain=self.on_uncertain,
             on_error=self.on_error,
         )
@@ -286,10 +282,6 @@ class GuardSettings:
             msg = 'on_uncertain="fallback" needs a fallback; got none'
             raise ConfigurationError(msg)
         return policy
-
-
-def _limit(value: Limit | None) -> float | None:
-    return value.value if isinstance(value, Threshold) else value
 
 
 def _check_kind(value: object, *kinds: type, what: str) -> None:

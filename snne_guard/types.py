@@ -243,7 +243,7 @@ class Prices:
     def of(self, cost: Cost, /) -> float:
         """Return what the tokens of a call cost."""
         cached = self.prompt if self.cached is None else self.cached
-        fresh = cost.prompt_tokens - cost.cached_tokens
+        fresh = max(0, cost.prompt_tokens - cost.cached_tokens)  # servers miscount
         return (
             fresh * self.prompt
             + cost.cached_tokens * cached

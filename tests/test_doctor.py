@@ -28,7 +28,7 @@ class Model:
         n = 1 if "ignores_n" in self.odd else draw.n
         return Reply(
             samples=tuple(self._sample() for _ in range(n)),
-            cost=Cost(completion_tokens=n),
+            cost=Cost(calls=1, attempts=1, completion_tokens=n),
             temperature_set="no_temperature" not in self.odd,
         )
 
@@ -40,7 +40,7 @@ class Model:
             raise ConnectionError
         right = draw.turns[0] == "Paris" or "flatters" in self.odd
         word = Sample(text="Yes" if right else "No")
-        cost = Cost(completion_tokens=1)
+        cost = Cost(calls=1, attempts=2, completion_tokens=1)
         return Reply(samples=(word,), cost=cost, p_correct=0.9 if right else 0.1)
 
     def _sample(self) -> Sample:
@@ -62,7 +62,8 @@ def test_a_sound_model_can_be_trusted() -> None:
     report = examined()
     assert report.ok
     assert {found.status for found in report.findings} == {"works"}
-    assert (report.model, report.cost.calls, report.fixes) == ("m", 7, ())
+    assert (report.model, report.fix) == ("m", "")
+    assert (report.cost.calls, report.cost.attempts) == (7, 9)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> No
     report = examined(**{odd: True})
     found = next(one for one in report.findings if one.check == check)
     assert (found.status, report.ok) == (status, ok)
-    assert bool(report.fixes) is not ok
+    assert bool(report.fix) is not ok
 
 
 def test_a_self_check_that_says_yes_to_everything_is_named() -> None:

@@ -34,8 +34,8 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     stands around guarded calls.
 
     Args:
-        **options: Those of ``SNNEGuard``. If the agent has a ``response_format``, which
-            no refusal would fit, ``on_uncertain="refuse"`` raises
+        **options: Those of ``SNNEGuard``. If the agent has a ``response_format``, no
+            refusal would fit, and an answer that is refused raises
             ``UncertainAnswerError``.
 
     Raises:
@@ -79,9 +79,7 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _guarded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         guard = self._guard_on(request.model)
         if request.response_format is not None:
-            changed: dict[str, Any] = {}
-            if guard.on_uncertain == "refuse":
-                changed["on_uncertain"] = "raise"
+            changed: dict[str, Any] = {"refusal": None}
             if not request.tools:
                 changed["tool_calls"] = "score"  # the only call there can be
             guard = guard.model_copy(update=changed)

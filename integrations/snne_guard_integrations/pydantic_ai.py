@@ -176,7 +176,10 @@ class GuardedModel(WrapperModel):
     ) -> ModelResponse:
         """Return what is delivered in the place of an answer, or the answer."""
         if outcome.delivery == "replacement":
-            given: ModelResponse = outcome.replacement
+            given = outcome.replacement
+            if not isinstance(given, ModelResponse):
+                msg = f"expected a ModelResponse from on_uncertain, got {given!r}"
+                raise ConfigurationError(msg)
             return given
         if outcome.delivery == "nothing" or outcome.answer is None:
             assert outcome.error is not None  # noqa: S101 - why there is nothing
@@ -184,9 +187,12 @@ class GuardedModel(WrapperModel):
         drawn: ModelResponse = outcome.answer.raw
         if outcome.delivery != "refusal":
             return drawn
-        says_text = params.output_mode in {"text", "tool_or_text"}
+        says_text = params.allow_text_output and params.output_mode not in {
+            "native",
+            "prompted",
+        }
         return ModelResponse(
-            parts=[TextPart(self._guard.refusal)] if says_text else [],
+            parts=[TextPart(str(self._guard.refusal))] if says_text else [],
             usage=drawn.usage,
             model_name=drawn.model_name,
             timestamp=drawn.timestamp,

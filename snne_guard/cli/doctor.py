@@ -85,6 +85,6 @@ def _print(report: Report) -> None:
     verdict = "can be trusted" if report.ok else "cannot be trusted"
     style = "bold green" if report.ok else "bold red"
     console.print(Text(f"Samples of this model {verdict}.", style=style))
-    for fix in report.fixes:
-        console.print(f"To do: {fix}.", markup=False, soft_wrap=True)
+    if report.fix:
+        console.print(f"To do: {report.fix}.", markup=False, soft_wrap=True)
     console.print(f"\nCost of this: {cost_in_words(report.cost)}", markup=False)

@@ -7,7 +7,7 @@ texts, and the user's own functions, run in daemon threads, off the event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from snne_guard.drivers.threads import (
 from snne_guard.sampling.replies import Draw, Failure, Reply, with_failed
 from snne_guard.sampling.retrying import asynchronous_retrying
 
-__all__ = ["run", "stream"]
+__all__ = ["in_thread", "run", "stream"]
 
 
 async def run(call: Call, sender: Sender, options: DriverOptions) -> Outcome:
@@ -54,11 +54,11 @@ async def _carry_out(
                     elif stream_from is None or not wanted.with_answer:
                         result = await in_flight.wait(wanted, in_flight.start(wanted))
                     else:
-                        answer = _StreamedAnswer(wanted, stream_from, in_flight)
-                        async with aclosing(answer.chunks()) as chunks:
+                        result = []
+                        chunks = _stream(wanted, stream_from, in_flight, result)
+                        async with aclosing(chunks):
                             async for chunk in chunks:
                                 yield chunk
-                        result = await answer.results()
                 except BaseException as error:  # noqa: BLE001 - the engine ends the call
                     wanted = call.throw(error)
                 else:
@@ -71,44 +71,51 @@ async def _carry_out(
     yield outcome
 
 
-class _StreamedAnswer:
-    """An answer that is streamed while its samples are drawn."""
+async def _stream(
+    wanted: Draws, sender: StreamingSender, in_flight: _InFlight, results: Results
+) -> AsyncGenerator[Any]:
+    """Yield the answer's chunks while samples are drawn; add all results to a list."""
+    tasks = in_flight.start(wanted.samples)
+    try:
+        async with in_flight.slot(), aclosing(sender.astream()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        answer = sender.streamed()
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
+        results += [Failure(error=_raised(error)), *(None for _ in tasks)]
+    else:
+        results += [answer, *await in_flight.wait(wanted.samples, tasks)]
 
-    def __init__(
-        self, wanted: Draws, sender: StreamingSender, in_flight: _InFlight
-    ) -> None:
-        self._sender, self._in_flight = sender, in_flight
-        self._samples = wanted.samples
-        self._tasks = in_flight.start(self._samples)
-        self._reply: Reply | Failure | None = None
 
-    async def chunks(self) -> AsyncGenerator[Any]:
-        """Yield the chunks as they come."""
-        try:
-            slot, stream = self._in_flight.slot(), aclosing(self._sender.astream())
-            async with slot, stream as chunks:
-                async for chunk in chunks:
-                    yield chunk
-            self._reply = self._sender.streamed()
-        except Exception as error:  # noqa: BLE001 - a failure is an outcome
-            self._reply = Failure(error=error)
+def _raised(error: Exception | asyncio.CancelledError) -> Exception:
+    """Return what a model raised; a cancellation of the call goes on.
 
-    async def results(self) -> Results:
-        """Return the answer and its samples, once the chunks are through."""
-        if isinstance(self._reply, Failure):
-            return [self._reply, *(None for _ in self._tasks)]
-        samples = await self._in_flight.wait(self._samples, self._tasks)
-        return [self._reply, *samples]
+    Passed on, a cancellation by the model would look as if somebody had cancelled the
+    call.
+    """
+    if isinstance(error, Exception):
+        return error
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise error
+    cancelled = ConnectionAbortedError("the model cancelled its own request")
+    cancelled.__cause__ = error
+    return cancelled
 
 
 async def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
     try:
         if wanted.quick:
             return wanted.function()
-        future = asyncio.wrap_future(in_daemon_thread(wanted.function))
-        return await asyncio.wait_for(future, seconds_until_first([wanted.deadline]))
+        seconds = seconds_until_first([wanted.deadline])
+        return await asyncio.wait_for(in_thread(wanted.function), seconds)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return Failure(error=error)
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:  # noqa: ANN401 - as above
+    """Return what a user's function returns, which may hold up its thread."""
+    return await asyncio.wrap_future(in_daemon_thread(function))
 
 
 class _InFlight:
@@ -173,14 +180,6 @@ class _InFlight:
         try:
             retry = self.options.retry
             reply = await (asynchronous_retrying()(attempt) if retry else attempt())
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # Nobody cancelled the call: passed on, it would look as if somebody had.
-            cancelled = ConnectionAbortedError("the model cancelled its own request")
-            cancelled.__cause__ = error
-            return Failure(error=cancelled, attempts=attempts)
-        except Exception as error:  # noqa: BLE001 - a failure is an outcome
-            return Failure(error=error, attempts=attempts)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
+            return Failure(error=_raised(error), attempts=attempts)
         return with_failed(reply, attempts - 1)

@@ -20,13 +20,7 @@ from langchain_core.messages.ai import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 
-from snne_guard.call import (
-    Call,
-    GuardState,
-    Outcome,
-    Request,
-    uncertain_answer_error,
-)
+from snne_guard.call import Call, GuardState, Outcome, Request
 from snne_guard.drivers import DriverOptions
 from snne_guard.drivers.limits import Limiter
 from snne_guard.engine import guarded_call, wants_logprobs
@@ -170,8 +164,6 @@ def message_of(guard: SNNEGuard, outcome: Outcome) -> AIMessage | None:
             return None
         case "replacement":
             return as_message(outcome.replacement)
-        case "refusal" if guard.structured:  # words would not fit the schema
-            raise as_model_error(uncertain_answer_error(outcome.assessment))
         case "refusal":
             return AIMessage(guard.refusal, response_metadata={"finish_reason": "stop"})
         case "answer" if outcome.answer is not None:

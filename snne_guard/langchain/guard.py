@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision import Calibration
 from snne_guard.drivers import tasks, threads
 from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
@@ -66,9 +66,9 @@ class SNNEGuard(BaseChatModel):
             ``with_retry`` or ``with_fallbacks``. It is never changed.
         n: Calls to the model: the answer, its samples, and the self-check if there is
             one. At least 2.
-        threshold: Largest ``u`` to accept: a number in [0, 1] or a ``Threshold``. With
-            a pair ``(accept, refuse)``, ``on_uncertain`` decides between the two, and
-            every answer above the second is refused. None only measures.
+        threshold: Largest ``u`` to accept, in [0, 1]. With a pair ``(accept, refuse)``,
+            ``on_uncertain`` decides between the two, and every answer above the second
+            is refused. None only measures.
         calibration: What ``snne-guard calibrate`` made, or the path of its file, in
             place of a threshold. A guard with another model or other settings refuses
             to start.
@@ -78,7 +78,8 @@ class SNNEGuard(BaseChatModel):
             instead.
         fallback: A runnable that takes the same messages. It also answers when the
             model raises an error.
-        refusal: The text in place of a refused answer.
+        refusal: The text in place of a refused answer; None raises
+            ``UncertainAnswerError`` instead.
         on_error: What to do if fewer than ``min_samples`` replies can be scored:
             ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
             delivers it, ``"raise"`` raises.
@@ -166,7 +167,7 @@ class SNNEGuard(BaseChatModel):
     spans: Frozen
     span_threshold: Frozen
     context: Frozen
-    # Not options: ``paper`` sets the first two, ``with_structured_output`` the third,
+    # Not options: ``paper`` sets the first one, ``with_structured_output`` the third,
     # and all copies of a guard share the fourth.
     include_answer: Frozen = True
     tau: Frozen = 1.0
@@ -180,14 +181,11 @@ class SNNEGuard(BaseChatModel):
         model: ChatRunnable | None = None,
         *,
         n: int = 5,
-        threshold: float
-        | Threshold
-        | tuple[float | Threshold, float | Threshold]
-        | None = None,
+        threshold: float | tuple[float, float] | None = None,
         calibration: Calibration | str | PathLike[str] | None = None,
         on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag",
         fallback: Runnable[Any, Any] | None = None,
-        refusal: str = REFUSAL,
+        refusal: str | None = REFUSAL,
         on_error: OnError = "uncertain",
         method: str | Method = "auto",
         similarity: str | Similarity | None = None,
@@ -205,7 +203,7 @@ class SNNEGuard(BaseChatModel):
         self_check: bool | SelfCheck = False,
         views: Sequence[str | View] = (),
         spans: bool | str | SpanSimilarity = False,
-        span_threshold: float | Threshold | None = None,
+        span_threshold: float | None = None,
         context: str | Callable[[list[BaseMessage]], str | None] | None = None,
         **fields: Any,
     ) -> None:

@@ -38,8 +38,9 @@ def structured_output(
         **kwargs: Further options of the model's ``with_structured_output``.
     """
     fallback = guard.fallback
-    # A fallback takes the place of the whole chain, with a parser of its own.
-    update: dict[str, Any] = {"structured": True, "fallback": None}
+    # A fallback takes the place of the whole chain, with a parser of its own; a refusal
+    # would not fit the schema.
+    update: dict[str, Any] = {"structured": True, "fallback": None, "refusal": None}
     if guard.on_uncertain == "fallback":
         update["on_uncertain"] = "raise"
     inner = guard.model_copy(update=update)

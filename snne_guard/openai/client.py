@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import openai
 
 from snne_guard.checks import check_choice
-from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision import Calibration
 from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.answers import RefusalAs
@@ -45,18 +45,16 @@ _APIS: dict[str, Api] = {
 }
 _RAW_HEADER = "x-stainless-raw-response"
 
-Limit = float | Threshold
-
 
 class GuardOptions(TypedDict, total=False):
     """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
 
     n: int
-    threshold: Limit | tuple[Limit, Limit] | None
+    threshold: float | tuple[float, float] | None
     calibration: Calibration | str | PathLike[str] | None
     on_uncertain: OnUncertain | Callable[[Assessment], Any]
     fallback: str | Callable[[dict[str, Any]], Any]
-    refusal: str
+    refusal: str | None
     on_error: OnError
     method: str | Method
     similarity: str | Similarity | None
@@ -74,7 +72,7 @@ class GuardOptions(TypedDict, total=False):
     self_check: bool | SelfCheck
     views: Sequence[str | View]
     spans: bool | str | SpanSimilarity
-    span_threshold: Limit | None
+    span_threshold: float | None
     context: str | Callable[[list[Any]], str | None] | None
 
 

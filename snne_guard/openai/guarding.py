@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from snne_guard.call import Call, GuardState, Outcome, Request
@@ -112,7 +113,7 @@ class _Guarding:
             raise outcome.error
         drawn = outcome.answer.raw
         if outcome.delivery == "refusal":
-            text = self.settings.refusal
+            text = str(self.settings.refusal)
             return refusal_of(request, drawn, text, place=self.refusal_as)
         return drawn
 
@@ -203,7 +204,7 @@ class AsyncGuarding(_Guarding):
         outcome = await tasks.run(*self._prepare(request))
         answer = self._delivered(request, outcome)
         if answer is None:
-            given = self._ask_fallback(request)
+            given = await tasks.in_thread(partial(self._ask_fallback, request))
             given = await given if isinstance(given, Awaitable) else given
             answer = answer_of(request, given)
         return answer, outcome.assessment.to_metadata()

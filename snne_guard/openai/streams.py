@@ -28,10 +28,6 @@ __all__ = [
 
 Fields = Mapping[str, Any]
 
-_LAST_EVENTS = frozenset(
-    {"response.completed", "response.failed", "response.incomplete"}
-)
-
 
 class GuardedStream(openai.Stream[Any]):
     """A stream of a guarded client.
@@ -92,7 +88,11 @@ async def _chained(first: object, parts: AsyncGenerator[Any]) -> AsyncGenerator[
 
 
 class StreamEnd:
-    """Holds the end of an answer's stream until the answer is assessed."""
+    """Holds the last part of an answer's stream until the answer is assessed.
+
+    Which one is the last shows only at the end, so each part is passed on with the
+    next.
+    """
 
     def __init__(self) -> None:
         self._held: list[Any] = []
@@ -109,24 +109,11 @@ class StreamEnd:
         if isinstance(item, Outcome):
             if item.error is not None:
                 raise item.error
-            for last in self._held[-1:]:
+            for last in self._held:
                 attach(last, item.assessment.to_metadata())
             return self._held
-        if self._held or _ends_stream(item):
-            self._held.append(item)
-            return []
-        return [item]
-
-
-def _ends_stream(part: object) -> bool:
-    """Return whether a part of a stream is the last one, or comes after the text."""
-    if getattr(part, "type", None) in _LAST_EVENTS:
-        return True
-    choices = getattr(part, "choices", None)
-    if choices:
-        return all(getattr(choice, "finish_reason", None) for choice in choices)
-    # Without choices it has the usage; Azure also sends one with its prompt filter.
-    return choices is not None and getattr(part, "usage", None) is not None
+        before, self._held = self._held, [item]
+        return before
 
 
 # -- A whole answer as a stream --------------------------------------------------------

@@ -24,7 +24,7 @@ def render_marks(
     text: str,
     spans: Sequence[Span],
     *,
-    threshold: float | Threshold,
+    threshold: float,
     form: MarkedForm = "plain",
 ) -> str:
     """Return a copy of an answer in which uncertain parts are marked.
@@ -53,8 +53,7 @@ def render_marks(
         "terminal": partial(printable, lines=True),
     }
     escape = escapes.get(form, str)
-    given = threshold.value if isinstance(threshold, Threshold) else threshold
-    limit = Threshold.fixed(given).value
+    limit = Threshold.fixed(threshold).value
     pieces: list[str] = []
     done = 0
     for span in spans:

@@ -183,6 +183,10 @@ async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
     call = guarded_call(guarding())
     outcome = await tasks.run(call, Cancelling(paris), driver_options())
     assert isinstance(outcome.error, ConnectionAbortedError)
+    call = guarded_call(guarding())
+    live = tasks.stream(call, Cancelling(paris), driver_options())
+    [outcome] = [item async for item in live]
+    assert isinstance(outcome.error, ConnectionAbortedError)
 
 
 # -- Observers -------------------------------------------------------------------------

@@ -135,9 +135,17 @@ def test_a_structured_answer_is_scored_as_a_call_where_there_are_no_tools() -> N
     assert record(result["messages"][1])["uncertainty"] == 0.0
 
 
-def test_a_refusal_that_fits_no_response_format_is_raised() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"on_uncertain": "refuse"},
+        {"threshold": (0.1, 0.4)},
+        {"on_uncertain": lambda _: "refuse"},
+    ],
+)
+def test_a_refusal_that_fits_no_response_format_is_raised(options: Any) -> None:
     agent = create_agent(
-        unsure(), middleware=[guarding(on_uncertain="refuse")], response_format=Place
+        unsure(), middleware=[guarding(**options)], response_format=Place
     )
     with pytest.raises(UncertainAnswerError):
         ask(agent)

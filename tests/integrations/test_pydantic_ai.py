@@ -166,6 +166,24 @@ async def test_refused_structured_output_is_filtered() -> None:
     assert "Paris" not in str(error.value.body)
 
 
+async def test_a_refusal_is_text_where_text_is_allowed_too() -> None:
+    model = scripted(city("Paris"), *map(city, APART))
+    guarded = GuardedModel(
+        model, threshold=0.4, on_uncertain="refuse", tool_calls="score"
+    )
+    either: Any = [str, City]
+    result = await Agent(guarded, output_type=either).run(QUESTION)
+    assert result.output == REFUSAL
+
+
+async def test_a_function_must_give_a_response() -> None:
+    guarded = GuardedModel(
+        scripted("Paris", *APART), threshold=0.4, on_uncertain=lambda _: 3
+    )
+    with pytest.raises(ConfigurationError, match="expected a ModelResponse"):
+        await Agent(guarded).run(QUESTION)
+
+
 async def test_an_answer_that_calls_a_tool_passes_unscored() -> None:
     asked = Asked()
     calling = responding(ToolCallPart("look_up", {}), finish_reason="tool_call")

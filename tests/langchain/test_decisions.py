@@ -25,7 +25,6 @@ from tests.langchain.support import (
     in_loop,
     metadata_of,
 )
-from tests.support.calibrations import CERTIFIED
 from tests.support.observers import Watcher
 from tests.support.openai_server import APART, Answer, Asked, Server, always, split
 
@@ -166,11 +165,6 @@ def test_the_refusal_of_a_guard_inside_is_no_answer_to_accept() -> None:
         record = metadata_of(SNNEGuard(inner, n=2, threshold=0.4).invoke("Where?"))
     assert record["decision"] == "flag"
     assert "answer_refused" in record["reasons"]
-
-
-def test_a_threshold_without_its_calibration_certifies_nothing() -> None:
-    record = metadata_of(SNNEGuard(MODEL, threshold=CERTIFIED).invoke("Where?"))
-    assert (record["decision"], record["certified"]) == ("accept", False)
 
 
 def test_chunks_flow_where_nothing_can_be_withheld_else_there_is_one() -> None:

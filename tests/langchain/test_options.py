@@ -16,7 +16,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_openai import ChatOpenAI
 from pydantic import ValidationError
 
-from snne_guard import ConfigurationError, SNNEGuard
+from snne_guard import ConfigurationError, Prices, SNNEGuard
 from tests.langchain.support import (
     CALLS,
     MODEL,
@@ -53,6 +53,10 @@ from tests.support.openai_server import APART, Server, split
         ({"question": "Who?"}, "question to be a plain function, got 'Who"),
         ({"min_samples": 6}, "at least 2 and at most 5, got 6"),
         ({"sample_timeout": "1"}, "sample_timeout to be a finite .*, got '1'"),
+        (
+            {"prices": Prices(prompt="0.4", completion=1)},  # type: ignore[arg-type]
+            "the price prompt to be a finite number of at least 0, got '0.4'",
+        ),
         ({"observers": Watcher()}, "observers to be list or tuple, got Watcher"),
         ({"observers": [print]}, "on_assessment.*; builtin_function_or_method has"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -144,6 +145,29 @@ def test_a_fallback_may_be_async() -> None:
     options: Any = {"on_uncertain": "fallback", "fallback": fallback, "threshold": 0.4}
     with guarded(split("Paris", *APART), "tasks", **options) as (_, call):
         assert text_of(call()) == "Bern"
+
+
+def test_a_plain_function_as_fallback_runs_off_the_event_loop() -> None:
+    def fallback(_: dict[str, Any]) -> str:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return "Bern"
+        return "on the loop"
+
+    options: Any = {"on_uncertain": "fallback", "fallback": fallback, "threshold": 0.4}
+    with guarded(split("Paris", *APART), "tasks", **options) as (_, call):
+        assert text_of(call()) == "Bern"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_text_a_refusal_is_an_error(way: str) -> None:
+    options: Any = {"threshold": 0.4, "on_uncertain": "refuse", "refusal": None}
+    with (
+        guarded(split("Paris", *APART), way, **options) as (_, call),
+        pytest.raises(UncertainAnswerError),
+    ):
+        call()
 
 
 @pytest.mark.parametrize("way", WAYS)

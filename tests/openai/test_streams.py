@@ -149,6 +149,16 @@ def test_the_usage_comes_last_where_it_is_asked_for(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_a_stream_that_says_no_end_has_its_assessment_on_the_last_part(
+    way: str,
+) -> None:
+    with guarded(always("Paris it is", finish=None), way) as (_, call):
+        parts, _stream = call.stream()
+    assert content(parts) == "Paris it is"
+    assert [hasattr(part, "snne_guard") for part in parts].index(True) == len(parts) - 1
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_fallback_s_calls_of_tools_come_in_the_stream(way: str) -> None:
     function = {"name": "lookup", "arguments": "{}"}
     call_ = {"id": "c1", "type": "function", "function": function}

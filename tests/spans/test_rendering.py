@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from snne_guard import Span, render_marks, score_spans
-from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 
 TEXT = "It is <oak>.\n\n- tall\x1b[2J\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\nx\n```"
@@ -42,9 +41,8 @@ def test_a_terminal_is_not_steered() -> None:
 
 def test_up_to_the_threshold_nothing_is_marked() -> None:
     assert marked("Oak.", "plain", threshold=0.9) == "Oak."
-    assert marked("Oak.", "plain", threshold=Threshold.fixed(0.8)) == "Oak. [?]"
-    nothing = Threshold.fixed(-1.0)
-    assert marked("Oak.", "plain", threshold=nothing, u=0.0) == "Oak. [?]"
+    assert marked("Oak.", "plain", threshold=0.8) == "Oak. [?]"
+    assert marked("Oak.", "plain", threshold=-1.0, u=0.0) == "Oak. [?]"
 
 
 def test_what_makes_no_sense_is_refused() -> None:
