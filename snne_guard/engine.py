@@ -235,7 +235,6 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
             similarity=similarity,
             question=request.question,
             token_logprobs=members.token_logprobs,
-            tau=settings.tau,
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,

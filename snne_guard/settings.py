@@ -64,12 +64,11 @@ def is_disabled() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardSettings:
-    """The options of a guard, as ``SNNEGuard`` documents them, and two more.
+    """The options of a guard, as ``SNNEGuard`` documents them, and one more.
 
     Attributes:
         include_answer: Whether the answer is a member of the set. If not, ``n`` samples
             are drawn in addition to it, as in the paper.
-        tau: Temperature of SNNE's log-sum-exp, above 0.
         check: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
@@ -109,7 +108,6 @@ class GuardSettings:
     span_threshold: float | None = None
     context: str | Callable[[Any], str | None] | None = None
     include_answer: bool = True
-    tau: float = 1.0
     check: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
@@ -191,7 +189,6 @@ class GuardSettings:
                 "method": method.name,
                 "similarity": name if method.compares_answers else None,
                 "anchor": method.anchor(name) if self.include_answer else 0.0,
-                "tau": self.tau,
                 "self_check": self.check and self.check.prompt,
                 "self_check_weight": self.check and self.check.weight,
                 "views": [view.name for view in self.drawn_views],
@@ -216,7 +213,6 @@ class GuardSettings:
         check_whole(self.n, what=what, least=3 if self.check else 2)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
-        check_number(self.tau, what="tau", above=0)
         for price in ("prompt", "completion", "cached"):
             if (per_million := getattr(self.prices, price, None)) is not None:
                 check_number(per_million, what=f"the price {price}", least=0)

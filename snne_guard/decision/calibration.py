@@ -22,13 +22,13 @@ from snne_guard.views import VIEWS
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
 SETTINGS = (
-    *("model", "n", "include_answer", "temperature", "method", "similarity", "tau"),
+    *("model", "n", "include_answer", "temperature", "method", "similarity"),
     *("anchor", "self_check", "self_check_weight", "views"),
     *("answer_temperature", "top_p", "max_tokens", "stop"),
 )
 """Names of the settings that a calibration is bound to."""
 
-_GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity", "tau")
+_GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity")
 
 ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
 """Settings of the request for the answer. They are compared only where both the

@@ -74,7 +74,6 @@ def score_recordings(
     *,
     method: str | Method = "snne",
     similarity: str | Similarity | None = None,
-    tau: float = 1.0,
     n: int | None = None,
     include_answer: bool = True,
     self_check: SelfCheck | None = None,
@@ -90,7 +89,6 @@ def score_recordings(
         method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
-        tau: As the guard has it.
         n: As the guard has it: members of the response set, and the self-check if there
             is one; None for all that the first recording has.
         include_answer: Whether the delivered answer is one of them.
@@ -126,7 +124,6 @@ def score_recordings(
         score,
         method=chosen,
         similarity=function,
-        tau=tau,
         include_answer=include_answer,
     )
     uncertainty: list[float] = []
@@ -166,7 +163,6 @@ def score_recordings(
         "include_answer": include_answer,
         "method": chosen.name,
         "similarity": name if chosen.compares_answers else None,
-        "tau": float(tau),
         "anchor": chosen.anchor(name) if include_answer else 0.0,
     }
     if self_check is not None:

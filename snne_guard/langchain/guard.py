@@ -167,10 +167,9 @@ class SNNEGuard(BaseChatModel):
     spans: Frozen
     span_threshold: Frozen
     context: Frozen
-    # Not options: ``paper`` sets the first one, ``with_structured_output`` the third,
-    # and all copies of a guard share the fourth.
+    # Not options: ``paper`` sets the first one, ``with_structured_output`` the second,
+    # and all copies of a guard share the third.
     include_answer: Frozen = True
-    tau: Frozen = 1.0
     structured: Frozen = False
     shared: Frozen = Field(default=None, repr=False)
 

@@ -60,7 +60,6 @@ def test_u_is_that_of_the_public_function() -> None:
         "include_answer": True,
         "method": "snne",
         "similarity": "content_f1",
-        "tau": 1.0,
         "anchor": 0.7,
     }
     assert found.temperature_set

@@ -13,7 +13,6 @@ SETTINGS: dict[str, Any] = {
     "temperature": 1.0,
     "method": "snne",
     "similarity": "content_f1",
-    "tau": 1.0,
     "anchor": 0.7,
 }
 CERTIFIED = Threshold(
