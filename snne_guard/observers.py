@@ -22,8 +22,9 @@ _log = logging.getLogger(__name__)
 class Observers:
     """The observers of one guard.
 
-    They are called one after another before the answer is delivered, in the context of
-    the guarded call, so that they see its current tracing span. Under asyncio a plain
+    They are called one after another before the answer is delivered, or the last chunk
+    of a live stream, in the context of the guarded call, so that they see its current
+    tracing span. Under asyncio a plain
     observer runs in a worker thread, so that it does not block the event loop. What an
     observer raises is counted, logged by its type, and swallowed.
 

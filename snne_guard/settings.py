@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from os import PathLike
 from types import NoneType
 from typing import Any, get_args
@@ -36,7 +37,7 @@ from snne_guard.types import (
     SpanSimilarity,
     ToolCalls,
 )
-from snne_guard.views import View, resolve_views, views_of_samples
+from snne_guard.views import View, resolve_views
 
 __all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
 
@@ -124,7 +125,7 @@ class GuardSettings:
         if isinstance(self.calibration, str | PathLike):
             self._settle("calibration", Calibration.load(self.calibration))
         self._settle("drawn_views", resolve_views(self.views))
-        in_turn = views_of_samples(self.drawn_views, n=self.n_samples)
+        in_turn = islice(cycle(self.drawn_views or (None,)), self.n_samples)
         self._settle("sample_views", tuple(in_turn))
         self._settle("policy", self._policy())
         self._settle("span_similarity", self._span_similarity())

@@ -23,7 +23,6 @@ __all__ = [
     "View",
     "final_answer",
     "resolve_views",
-    "views_of_samples",
 ]
 
 EXTRA_TOKENS = 512
@@ -137,11 +136,6 @@ def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
         known = ", ".join(VIEWS)
         msg = f"expected a View or the name of one ({known}), got {error}"
         raise ConfigurationError(msg) from None
-
-
-def views_of_samples(views: Sequence[View], /, *, n: int) -> list[View | None]:
-    """Return the view of each of ``n`` samples; None for all where there are none."""
-    return [views[i % len(views)] if views else None for i in range(n)]
 
 
 # -- The package's own -----------------------------------------------------------------

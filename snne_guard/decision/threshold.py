@@ -33,8 +33,8 @@ class Threshold:
         status: Where the value comes from, and whether a promise holds.
         alpha: The promised error rate among accepted answers; None without a promise.
         delta: Probability, over the draw of the labels, that the promise fails.
-        n_labels: Number of graded answers that it was made from; for a coverage,
-            number of scores.
+        n_labels: Number of answers that it was made from; all graded, but for a
+            coverage.
         n_accepted: How many of them it accepts.
         n_wrong: How many of the accepted ones are wrong.
         labels_needed: If there are too few labels, the smallest number that could be
@@ -92,8 +92,8 @@ class Threshold:
             return f"{limit}: a limit that someone chose, which promises nothing."
         if self.status == "coverage":
             return (
-                f"{limit}, {accepted} of the {self.n_labels} that were scored. Nothing "
-                "is promised about errors."
+                f"{limit}, {accepted} of the {self.n_labels} given. Nothing is "
+                "promised about errors."
             )
         if self.status == "certified":
             return (

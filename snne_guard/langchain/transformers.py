@@ -190,7 +190,7 @@ class TransformersChatModel(BaseChatModel):
         """Return the settings of a call: its own options before the fields."""
         given = {**{name: getattr(self, name) for name in _SETTINGS}, **options}
         given["stop"] = tuple((given["stop"] if stop is None else stop) or ())
-        for name in ("logprobs", "n"):
+        for name in ("logprobs", "n", "top_logprobs"):
             given.pop(name, None)
         return GenerationSettings(**given)
 

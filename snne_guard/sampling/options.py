@@ -21,7 +21,7 @@ __all__ = [
     "options_for",
 ]
 
-LIMITS = (
+_LIMITS = (
     "max_tokens",
     "maxTokens",
     "max_completion_tokens",
@@ -34,7 +34,7 @@ LIMITS = (
 _LARGE_LIMIT = 2048
 """Enough to reason, and perhaps all that a model takes, so that nothing is added."""
 
-STOPS = ("stop", "stop_sequences", "stopSequences")
+_STOPS = ("stop", "stop_sequences", "stopSequences")
 """What the texts are called at which a reply ends."""
 
 STREAMS = frozenset({"stream", "stream_options"})
@@ -58,8 +58,8 @@ _ACTING = frozenset(
 _SETTINGS = {
     "answer_temperature": ("temperature",),
     "top_p": ("top_p",),
-    "max_tokens": LIMITS,
-    "stop": STOPS,
+    "max_tokens": _LIMITS,
+    "stop": _STOPS,
 }
 """What a calibration knows of an answer, and what providers call it."""
 
@@ -125,7 +125,7 @@ _NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
 _FORMS = frozenset(
     {
         *_SCHEMAS,
-        *STOPS,
+        *_STOPS,
         "function_call",
         "functions",
         "parallel_tool_calls",
@@ -138,7 +138,7 @@ _FORMS = frozenset(
 )
 """Options that questions about an answer leave out, for a reply in plain words."""
 
-FIELDS = _NESTED | _SEEDS | _FORMS | {*LIMITS, "n", "store"}
+FIELDS = _NESTED | _SEEDS | _FORMS | {*_LIMITS, "n", "store"}
 """Fields of a LangChain model that a draw treats as options."""
 
 _OWN_TOOLS = (
@@ -183,7 +183,7 @@ def options_for(
     if draw.turns:
         left_out |= _FORMS
     elif draw.extracts:
-        left_out |= {*STOPS}
+        left_out |= {*_STOPS}
     return {
         name: _value_for(draw, name, value, temperature)
         for name, value in options.items()
@@ -198,7 +198,7 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
         return {**inner, "temperature": temperature} if adds else inner
     if name == "temperature" and temperature is not None:
         return temperature
-    if name in LIMITS and draw.extracts and isinstance(value, int):
+    if name in _LIMITS and draw.extracts and isinstance(value, int):
         return value + EXTRA_TOKENS if 0 < value < _LARGE_LIMIT else value
     return False if name == "store" else value
 

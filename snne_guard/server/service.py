@@ -79,9 +79,9 @@ class Service:
         for name, policy in config.policies.items():
             try:
                 options = guard_options(policy)
+                self._settings[name] = GuardSettings(**options)
                 count = partial(metrics.count, name)
                 options["observers"] = [SimpleNamespace(on_assessment=count)]
-                self._settings[name] = GuardSettings(**options)
                 self._guards[name] = guard_client(client, **options)
             except (ConfigurationError, TypeError) as error:
                 msg = f"policy {name}: {error}"

@@ -85,8 +85,8 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
     assert [one.n_accepted for one in found] == [1, 3, 3, 4]
     assert not found[0].certified
     assert found[0].statement == (
-        "Answers with u <= 0.1 are accepted, 20% of the 5 that were scored. Nothing "
-        "is promised about errors."
+        "Answers with u <= 0.1 are accepted, 20% of the 5 given. Nothing is "
+        "promised about errors."
     )
     with pytest.raises(InputError, match=r"scores for 80\.0% .* got 50\.0%"):
         Threshold.for_coverage([0.1, math.inf], 0.8)

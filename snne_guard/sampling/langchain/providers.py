@@ -45,8 +45,8 @@ class Provider:
         temperature: Field that sets the sampling temperature, None where there is none.
         temperature_range: Lowest and highest temperature that the provider takes.
         n: Option that asks one request for several replies, None where there is none.
-        logprobs: Whether the option ``logprobs`` asks for token log-probabilities.
-        top_logprobs: Whether ``top_logprobs`` asks for those of other tokens as well.
+        logprobs: Whether the option ``logprobs`` asks for token log-probabilities, and
+            ``top_logprobs`` for those of other tokens as well.
         reports_finish_reason: Whether the class always says how a reply ended, so that
             a reply that does not was cut off.
         client_parses: Whether the client itself parses structured replies
@@ -66,7 +66,6 @@ class Provider:
     temperature_range: tuple[float, float] = (0.0, 2.0)
     n: str | None = None
     logprobs: bool = False
-    top_logprobs: bool = False
     reports_finish_reason: bool = True
     client_parses: bool = False
     stores: bool = False
@@ -103,7 +102,6 @@ _OPENAI = Provider(
     classes=("langchain_openai.BaseChatOpenAI",),
     n="n",
     logprobs=True,
-    top_logprobs=True,
     client_parses=True,
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
@@ -193,7 +191,7 @@ def parameters_of(
     takes = {
         "n": row.n is not None,
         "logprobs": row.logprobs,
-        "top_logprobs": row.top_logprobs,
+        "top_logprobs": row.logprobs,
         "temperature": profile.get("temperature") is not False
         and (row.temperature in type(model).model_fields or "temperature" in kwargs),
     }
