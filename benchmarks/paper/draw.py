@@ -14,7 +14,7 @@ from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
-from snne_guard.evaluation.record import RecordingRun, record
+from snne_guard.evaluation.record import RecordingRun, drawn_fields, record
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,
@@ -151,8 +151,7 @@ def draw_here(
             drawing.write(question, {}, cost=None, error=why)
     few_shot = _p_true_examples(run, model, chosen.for_p_true) if fitting else ""
     for question, replies in _replies(run, model, fitting):
-        extra = {
-            **question.extra,
+        measured = {
             "p_true_logprob": _p_true_logprob(model, question, replies, few_shot),
             "hidden_states": [*map(_state, replies)],
         }
@@ -163,8 +162,8 @@ def draw_here(
             samples=(*samples,),
             cost=_cost(replies),
         )
-        asked = replace(question, extra=extra)
-        drawing.keep(asked, made)
+        drawn = {**drawn_fields(made, settings=drawing.settings), **measured}
+        drawing.write(question, drawn, cost=made.cost, error=None)
 
 
 def _fits(model: HuggingFaceModel, question: Question) -> bool:

@@ -204,7 +204,10 @@ def test_the_command_writes_the_same_file_on_ray(
         assert " tokens a second, price 0.0000" in first.stderr
         second = run(*command(tmp_path, server, "ray.jsonl", *limits))
         assert "8 recorded, 3 already there, 0 failed" in second.stderr
-        assert "1 failed: OpenAIInvalidRequestError: Error code: 400" in second.stderr
+        assert (
+            "1 not recorded: OpenAIInvalidRequestError: Error code: 400"
+            in second.stderr
+        )
         plain = apart(
             *map(str, command(tmp_path, server, "plain.jsonl", "--shard", "1/1"))
         )
