@@ -64,9 +64,10 @@ _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 _LABEL = re.compile(
     r"[A-Z](?:(?<=[\w:*,] .)|(?<=[°*(\"'`].)|(?<!\w.)(?=\W*\Z))"
-    r"(?:(?<=[IVX])[IVX]*+)?\b(?!['\u2019])|(?<!\w\()(?<=\()[a-z](?=\))"
+    r"(?:(?<=[IVX])[IVX]*+)?\b(?!['\u2019])"
 )
-"""Letters that tell things apart as numbers do: option A, (b), World War II, 5 °C."""
+"""Capitals that tell things apart as numbers do: option A, World War II, 5 °C."""
+_OPTION = re.compile(r"\((?<!\w\()([a-z])\)")  # option (b), but not option(s)
 _UNIT = re.compile(r"\d ?([A-Z][A-Za-z]|[a-z][A-Z]|[kcmdM\u00b5]?[A-Za-z])\b")
 """Units in their own case: 5 MW is not 5 mW, and 5 km not 5 m."""
 
@@ -152,7 +153,7 @@ class WeighedWords:
         words: Its distinct words.
         content: Those that are not function words.
         heavy: Names, numbers, symbols and negations.
-        numbers: Numbers, and capitals that tell things apart as numbers do.
+        numbers: Numbers, and letters that tell things apart as numbers do.
         negated: Whether it has a negation.
         weights: What each word weighs.
     """
@@ -167,7 +168,7 @@ class WeighedWords:
         negations = words & NEGATIONS
         self.negated = bool(negations)
         numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-        labels = _LABEL.findall(text)
+        labels = _LABEL.findall(text) + _OPTION.findall(text)
         if numbers:
             labels += _UNIT.findall(text)
         self.numbers = frozenset(numbers).union([f"{label}'" for label in labels])
