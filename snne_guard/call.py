@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from snne_guard.errors import (
     SamplingError,
     UncertainAnswerError,
 )
+from snne_guard.limiter import Limiter
 from snne_guard.sampling.members import Members
 from snne_guard.sampling.replies import Draw, Failure, ProviderCapabilities, Reply
 from snne_guard.settings import GuardSettings
@@ -50,14 +52,18 @@ _log = logging.getLogger(__name__)
 
 
 class GuardState:
-    """What the calls of one guard share.
+    """What the calls of one guard share: a limit, and what they have learnt.
 
     Attributes:
+        limiter: How many requests may be in flight, all calls together.
         method: Name of the method that ``method="auto"`` has settled on, None before.
         n_ignored: Whether the provider was seen to ignore or refuse ``n``.
+        rejected: Parameters that the provider was seen to reject, by model.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limiter: Limiter | None = None) -> None:
+        self.limiter = limiter or Limiter(None)
+        self.rejected: defaultdict[Hashable, set[str]] = defaultdict(set)
         self.method: str | None = None
         self.n_ignored = False
         self._warned = False
@@ -102,6 +108,8 @@ class Request:
         schema: Whether the answer is to fit a schema, or to be JSON.
         context: What the model was given to answer from, for ``Span.grounded``.
         side_effects: Whether a sample could act on the world, so that none is drawn.
+        retry: Whether failed requests are sent again; only where neither the model nor
+            its client does so.
         answer: An answer that exists already; then only samples are drawn.
         answer_settings: What the answer is drawn with (``answer_temperature``,
             ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
@@ -117,6 +125,7 @@ class Request:
     schema: bool = False
     context: str | None = field(default=None, repr=False)
     side_effects: bool = False
+    retry: bool = False
     answer: Reply | None = field(default=None, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None
@@ -196,16 +205,16 @@ class Sender(Protocol):
 class StreamingSender(Sender, Protocol):
     """A sender that can also pass on the answer's chunks as they come."""
 
-    def stream(self) -> Generator[Any]:
+    def stream(self, draw: Draw, /) -> Generator[Any]:
         """Send the request for the answer and yield its chunks."""
         ...
 
-    def astream(self) -> AsyncGenerator[Any]:
+    def astream(self, draw: Draw, /) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
         ...
 
     def streamed(self) -> Reply:
-        """Return the answer that the chunks made up, once all have passed."""
+        """Return the answer that the chunks make up, once all have passed."""
         ...
 
 
@@ -271,8 +280,9 @@ def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
 class CallState:
     """What one call has brought so far: replies, errors, cost, reasons and score."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, wants_logprobs: bool) -> None:
         self.request = request
+        self.wants_logprobs = wants_logprobs
         self.settings = request.settings
         self.started = time.monotonic()
         self.id = uuid.uuid4().hex

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from snne_guard.call import Sender
@@ -93,7 +93,7 @@ def examine(
     right answer and of a wrong one.
 
     Args:
-        sender: Makes the sender for a prompt; its samples are drawn at ``temperature``.
+        sender: Makes the sender for a prompt.
         capabilities: What the provider takes, as far as is known.
         temperature: Sampling temperature of the guard.
 
@@ -103,12 +103,14 @@ def examine(
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
     about = sender(_CAPITAL)
-    singles = [asked.send(Draw(role="sample")) for _ in range(_REPLIES)]
-    several = Draw(role="sample", n=_CHOICES)
+    one = Draw(role="sample", temperature=temperature, logprobs=capabilities.logprobs)
+    singles = [asked.send(one) for _ in range(_REPLIES)]
+    several = replace(one, n=_CHOICES)
     together = _tried(asked, several) if capabilities.n else None
     prompt = SelfCheck().prompt
     checks = [
-        _tried(about, Draw(role="check", turns=(answer, prompt))) for answer in _ANSWERS
+        _tried(about, Draw(role="check", turns=(answer, prompt), logprobs=True))
+        for answer in _ANSWERS
     ]
     drawn = [*singles, together] if isinstance(together, Reply) else singles
     samples = [sample for reply in drawn for sample in reply.samples]

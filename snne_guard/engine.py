@@ -44,27 +44,19 @@ from snne_guard.sampling.retrying import is_transient
 from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
-from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.similarity import SIMILARITIES
 from snne_guard.similarity.judge import judge_prompt
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
 from snne_guard.types import Assessment, Sample, Score, SpanSimilarity
 from snne_guard.views import View
 
-__all__ = ["guarded_call", "wants_logprobs"]
+__all__ = ["guarded_call"]
 
 _log = logging.getLogger(__name__)
 
 _COMPARES_VALUES = ("content_f1", "exact", "structured")
 """Similarities kept for calls and JSON; ``structured`` replaces any other."""
-
-
-def wants_logprobs(request: Request, /) -> bool:
-    """Return whether draws of this call should ask for log-probabilities."""
-    useless = request.state.method == "snne" or is_disabled()
-    if useless or not request.capabilities.logprobs:
-        return False
-    return resolve_method(request.settings.method, logprobs=True).needs_logprobs
 
 
 def guarded_call(request: Request, /) -> Call:
@@ -73,7 +65,7 @@ def guarded_call(request: Request, /) -> Call:
     An exception that is thrown in (a cancellation, an interrupt) ends the call with an
     outcome that has it as ``error`` and says what the call has cost so far.
     """
-    call = CallState(request)
+    call = CallState(request, wants_logprobs=_wants_logprobs(request))
     try:
         ended = yield from _draw_all(call)
         if ended is not None:
@@ -89,6 +81,14 @@ def guarded_call(request: Request, /) -> Call:
 # -- Drawing ---------------------------------------------------------------------------
 
 
+def _wants_logprobs(request: Request) -> bool:
+    """Return whether draws of this call should ask for log-probabilities."""
+    useless = request.state.method == "snne" or is_disabled()
+    if useless or not request.capabilities.logprobs:
+        return False
+    return resolve_method(request.settings.method, logprobs=True).needs_logprobs
+
+
 def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     """Draw the answer and the samples; return the outcome if the call ends with it."""
     request = call.request
@@ -102,7 +102,8 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     samples = _sample_draws(call)
     if call.answer is None:
         beside, samples = (samples, ()) if together else ((), samples)
-        yield from _send(call, (Draw(role="answer"), *beside))
+        answer = Draw(role="answer", logprobs=call.wants_logprobs)
+        yield from _send(call, (answer, *beside))
         if call.answer is None:
             return _without_answer(call)
     if skipped is not None:
@@ -134,8 +135,18 @@ def _sample_draws(call: CallState) -> tuple[Draw, ...]:
     wanted = _missing_views(call)
     if call.request.capabilities.n and not call.request.state.n_ignored:
         shares = Counter(wanted).items()
-        return tuple(Draw(role="sample", n=n, view=view) for view, n in shares)
-    return tuple(Draw(role="sample", view=view) for view in wanted)
+        return tuple(_sample_draw(call, view, n) for view, n in shares)
+    return tuple(_sample_draw(call, view) for view in wanted)
+
+
+def _sample_draw(call: CallState, view: View | None, n: int = 1) -> Draw:
+    return Draw(
+        role="sample",
+        n=n,
+        view=view,
+        temperature=call.settings.temperature,
+        logprobs=call.wants_logprobs,
+    )
 
 
 def _missing_views(call: CallState) -> list[View | None]:
@@ -149,7 +160,8 @@ def _check_draws(call: CallState, answer: Sample) -> tuple[Draw, ...]:
     check = call.settings.check
     if check is None or _is_late(call) or answer.unreadable or answer.refused:
         return ()
-    return (Draw(role="check", turns=(compared_text(answer), check.prompt)),)
+    turns = (compared_text(answer), check.prompt)
+    return (Draw(role="check", turns=turns, logprobs=True),)
 
 
 def _is_late(call: CallState) -> bool:
@@ -177,7 +189,7 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     asked_for_several = any(draw.n > 1 for draw in call.drawn)
     failing = any(map(is_transient, call.errors))
     if asked_for_several and missing and not call.late and not failing:
-        further = tuple(Draw(role="sample", view=view) for view in missing)
+        further = tuple(_sample_draw(call, view) for view in missing)
         yield from _send(call, further)
         state.n_ignored |= len(call.samples) > had
     if _missing_views(call) and (call.errors or not call.late):
@@ -223,10 +235,10 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
     method = _method_for(call, members)
-    chosen = settings.similarity or method.default_similarity
-    name, similarity = resolve_similarity(chosen)
-    if (members.has_tool_calls or request.structured) and name not in _COMPARES_VALUES:
-        name, similarity = resolve_similarity("structured")
+    similarity = settings.similarity or method.default_similarity
+    by_value = members.has_tool_calls or request.structured
+    if by_value and similarity not in _COMPARES_VALUES:
+        similarity = "structured"
     result: Score | Failure = yield Work(
         function=partial(
             score,
@@ -238,9 +250,10 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,
-        # Built-in similarities need no model and are fast.
+        # What this library brings needs no model and is fast.
         quick=members.are_short
-        and similarity is SIMILARITIES.get(name)
+        and isinstance(similarity, str)
+        and similarity in SIMILARITIES
         and isinstance(settings.method, str),
     )
     if isinstance(result, Failure):
@@ -269,7 +282,7 @@ def _method_for(call: CallState, members: Members) -> Method:
     """Return the method that runs; ``"auto"`` is settled by the guard's first call."""
     wanted, state = call.settings.method, call.request.state
     complete = all(one is not None for one in members.token_logprobs)
-    if not complete and wants_logprobs(call.request):
+    if not complete and call.wants_logprobs:
         call.note("logprobs_missing")
     if wanted == "auto":
         if complete or not any(members.token_logprobs):

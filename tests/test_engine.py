@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from snne_guard.call import Call, Draws, GuardState, Outcome, Request
-from snne_guard.engine import guarded_call, wants_logprobs
+from snne_guard.engine import guarded_call
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Sample
@@ -119,7 +119,7 @@ def test_one_reply_without_log_probabilities_settles_nothing() -> None:
     samples = [likely("Paris"), sample("Paris"), likely("Paris"), likely("Paris")]
     assert assess(asking, likely("Paris"), samples).method == "snne"
     assert asking.state.method is None
-    assert wants_logprobs(asking)
+    assert all(draw.logprobs for draw in draws_of(guarded_call(asking)))
 
 
 # -- Calibration -----------------------------------------------------------------------

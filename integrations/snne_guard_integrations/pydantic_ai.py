@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 
 from snne_guard import ConfigurationError, MissingExtraError
 from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.drivers import DriverOptions, tasks
-from snne_guard.drivers.limits import Limiter
-from snne_guard.engine import guarded_call
+from snne_guard.drivers import tasks
+from snne_guard.limiter import Limiter
 from snne_guard.sampling.reading import read_cost, read_sample
 from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
@@ -94,8 +93,7 @@ class GuardedModel(WrapperModel):
         other = None if fallback is None else infer_model(fallback)
         self._guard = GuardSettings(fallback=other, **options)
         self._guard.check_calibration({})
-        self._state = GuardState()
-        self._limiter = Limiter(self._guard.max_concurrency)
+        self._state = GuardState(Limiter(self._guard.max_concurrency))
 
     async def request(
         self,
@@ -105,18 +103,9 @@ class GuardedModel(WrapperModel):
     ) -> ModelResponse:
         """Return the answer, or what stands in its place, with the assessment."""
         params = model_request_parameters
-        sender = _Sender(
-            self.wrapped, messages, model_settings, params, self._guard.temperature
-        )
-        outcome = await tasks.run(
-            guarded_call(self._request(messages, model_settings, params)),
-            sender,
-            DriverOptions(
-                limiter=self._limiter,
-                observers=self._guard.notified,
-                retry=False,  # the clients of Pydantic AI's models do
-            ),
-        )
+        sender = _Sender(self.wrapped, messages, model_settings, params)
+        request = self._request(messages, model_settings, params)
+        outcome = await tasks.run(request, sender)
         if outcome.delivery == "fallback":
             other: Model = self._guard.fallback
             response = await other.request(messages, model_settings, params)
@@ -210,7 +199,6 @@ class _Sender:
     messages: list[ModelMessage]
     settings: ModelSettings | None
     params: ModelRequestParameters
-    temperature: float
     positions: Iterator[int] = field(default_factory=lambda: count(1))
 
     def send(self, _: Draw, /) -> Reply:
@@ -221,8 +209,8 @@ class _Sender:
     async def asend(self, draw: Draw, /) -> Reply:
         """Send one request and wait for its reply."""
         settings = self.settings
-        if draw.role == "sample":
-            own = ModelSettings(temperature=self.temperature)
+        if draw.temperature is not None:
+            own = ModelSettings(temperature=draw.temperature)
             given = merge_model_settings(self.model.settings, settings) or {}
             seed = given.get("seed")
             if seed is not None:  # samples would be alike with it

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from snne_guard.call import Call, Sender
+from snne_guard.call import Request, Sender
 from snne_guard.cli.console import note
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.evaluation.record import RecordingRun
@@ -67,10 +67,9 @@ def record_by_batch(
             "shared": None,
         }
 
-        def prepared(question: Question) -> tuple[Call, Sender]:
+        def prepared(question: Question) -> tuple[Request, Sender]:
             asked = convert_to_messages([*messages, ("human", question.prompt)])
-            call, sender, _ = prepare(guard.model_copy(update=change), asked)
-            return call, sender
+            return prepare(guard.model_copy(update=change), asked)
 
         return prepared
 

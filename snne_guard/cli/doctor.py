@@ -49,17 +49,12 @@ def doctor(
     from snne_guard.sampling.langchain.sender import LangChainSender
 
     chat = chat_model(model, base_url=base_url, max_tokens=max_tokens)
-    able = capabilities(chat)
 
     def sender(prompt: str) -> LangChainSender:
-        return LangChainSender(
-            chat,
-            [HumanMessage(prompt)],
-            temperature=temperature,
-            logprobs=able.logprobs,
-        )
+        return LangChainSender(chat, [HumanMessage(prompt)])
 
     with provider_errors(), Console(stderr=True).status("asking the model"):
+        able = capabilities(chat)
         report = examine(sender, capabilities=able, temperature=temperature)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), allow_nan=False))

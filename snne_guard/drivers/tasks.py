@@ -11,40 +11,39 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
-from snne_guard.call import Call, Draws, Outcome, Sender, StreamingSender, Work
-from snne_guard.drivers import DriverOptions
+from snne_guard.call import Draws, Outcome, Request, Sender, StreamingSender, Work
 from snne_guard.drivers.threads import (
     Results,
     in_daemon_thread,
     is_past,
     seconds_until_first,
 )
+from snne_guard.engine import guarded_call
 from snne_guard.sampling.replies import Draw, Failure, Reply, with_failed
 from snne_guard.sampling.retrying import asynchronous_retrying
 
 __all__ = ["in_thread", "run", "stream"]
 
 
-async def run(call: Call, sender: Sender, options: DriverOptions) -> Outcome:
+async def run(request: Request, sender: Sender) -> Outcome:
     """Carry out a call and return how it ended, as ``threads.run`` does."""
-    items = _carry_out(call, _InFlight(sender, options), stream_from=None)
+    items = _carry_out(request, sender, stream_from=None)
     async with aclosing(items):
         outcome: Outcome = await anext(items)
     return outcome
 
 
-def stream(
-    call: Call, sender: StreamingSender, options: DriverOptions
-) -> AsyncGenerator[Any]:
+def stream(request: Request, sender: StreamingSender) -> AsyncGenerator[Any]:
     """Carry out a call whose answer cannot be withheld, as ``threads.stream`` does."""
-    return _carry_out(call, _InFlight(sender, options), stream_from=sender)
+    return _carry_out(request, sender, stream_from=sender)
 
 
 async def _carry_out(
-    call: Call, in_flight: _InFlight, *, stream_from: StreamingSender | None
+    request: Request, sender: Sender, *, stream_from: StreamingSender | None
 ) -> AsyncGenerator[Any]:
     """Do what the engine wants until the call ends, as in ``threads``."""
-    async with in_flight:
+    call = guarded_call(request)
+    async with _InFlight(request, sender) as in_flight:
         try:
             wanted = next(call)
             while True:
@@ -65,7 +64,7 @@ async def _carry_out(
                     wanted = call.send(result)
         except StopIteration as end:
             outcome: Outcome = end.value
-    await in_flight.options.observers.anotify(outcome.assessment)
+    await request.settings.notified.anotify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error
     yield outcome
@@ -77,7 +76,8 @@ async def _stream(
     """Yield the answer's chunks while samples are drawn; add all results to a list."""
     tasks = in_flight.start(wanted.samples)
     try:
-        async with in_flight.slot(), aclosing(sender.astream()) as chunks:
+        streamed = sender.astream(wanted.draws[0])
+        async with in_flight.slot(), aclosing(streamed) as chunks:
             async for chunk in chunks:
                 yield chunk
         answer = sender.streamed()
@@ -121,8 +121,9 @@ async def in_thread(function: Callable[[], Any]) -> Any:  # noqa: ANN401 - as ab
 class _InFlight:
     """The requests in flight of one call; leaving cancels and awaits them."""
 
-    def __init__(self, sender: Sender, options: DriverOptions) -> None:
-        self.options = options
+    def __init__(self, request: Request, sender: Sender) -> None:
+        self._limiter = request.state.limiter
+        self._retry = request.retry
         self._sender = sender
         self._tasks: list[asyncio.Task[Reply | Failure]] = []
 
@@ -160,13 +161,13 @@ class _InFlight:
     @asynccontextmanager
     async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
         """Hold one of the guard's slots; answers go ahead of samples."""
-        slot = self.options.limiter.acquire(first=first)
+        slot = self._limiter.acquire(first=first)
         try:
             if slot is not None and not slot.done():
                 await asyncio.wrap_future(slot)
             yield
         finally:
-            self.options.limiter.release(slot)
+            self._limiter.release(slot)
 
     async def _send(self, draw: Draw) -> Reply | Failure:
         attempts = 0
@@ -178,8 +179,8 @@ class _InFlight:
                 return await self._sender.asend(draw)
 
         try:
-            retry = self.options.retry
-            reply = await (asynchronous_retrying()(attempt) if retry else attempt())
+            sent = asynchronous_retrying()(attempt) if self._retry else attempt()
+            reply = await sent
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
             return Failure(error=_raised(error), attempts=attempts)
         return with_failed(reply, attempts - 1)

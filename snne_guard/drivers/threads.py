@@ -16,8 +16,8 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, Self
 
-from snne_guard.call import Call, Draws, Outcome, Sender, StreamingSender, Work
-from snne_guard.drivers import DriverOptions
+from snne_guard.call import Draws, Outcome, Request, Sender, StreamingSender, Work
+from snne_guard.engine import guarded_call
 from snne_guard.sampling.replies import Draw, Failure, Reply, with_failed
 from snne_guard.sampling.retrying import retrying
 
@@ -33,38 +33,36 @@ Results = list[Reply | Failure | None]
 """What came of requests: None for one that was open at its deadline."""
 
 
-def run(call: Call, sender: Sender, options: DriverOptions) -> Outcome:
+def run(request: Request, sender: Sender) -> Outcome:
     """Carry out a call and return how it ended; what interrupted it is in there too.
 
     Args:
-        call: What ``guarded_call`` returned.
-        sender: Sends the requests.
-        options: What the calls of one guard have in common.
+        request: What is asked of the engine.
+        sender: Sends the engine's requests to the model.
     """
-    (outcome,) = _carry_out(call, _InFlight(sender, options), stream_from=None)
+    (outcome,) = _carry_out(request, sender, stream_from=None)
     ended: Outcome = outcome
     return ended
 
 
-def stream(
-    call: Call, sender: StreamingSender, options: DriverOptions
-) -> Generator[Any]:
+def stream(request: Request, sender: StreamingSender) -> Generator[Any]:
     """Carry out a call whose answer cannot be withheld.
 
     Yields:
         The answer's chunks as they come, then the ``Outcome``.
     """
-    return _carry_out(call, _InFlight(sender, options), stream_from=sender)
+    return _carry_out(request, sender, stream_from=sender)
 
 
 def _carry_out(
-    call: Call, in_flight: _InFlight, *, stream_from: StreamingSender | None
+    request: Request, sender: Sender, *, stream_from: StreamingSender | None
 ) -> Generator[Any]:
     """Do what the engine wants until the call ends; yield the outcome.
 
     With ``stream_from`` the answer's chunks come before it.
     """
-    with in_flight:
+    call = guarded_call(request)
+    with _InFlight(request, sender) as in_flight:
         try:
             wanted = next(call)
             while True:
@@ -81,7 +79,7 @@ def _carry_out(
                     wanted = call.send(result)
         except StopIteration as end:
             outcome: Outcome = end.value
-    in_flight.options.observers.notify(outcome.assessment)
+    request.settings.notified.notify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error
     yield outcome
@@ -94,7 +92,7 @@ def _stream(
     samples = wanted.samples
     futures = in_flight.start(samples)
     try:
-        with in_flight.slot(), closing(sender.stream()) as chunks:
+        with in_flight.slot(), closing(sender.stream(wanted.draws[0])) as chunks:
             yield from chunks
         answer = sender.streamed()
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
@@ -115,11 +113,11 @@ def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
 class _InFlight:
     """The requests in flight of one call; leaving stops the driver's own retries."""
 
-    def __init__(self, sender: Sender, options: DriverOptions) -> None:
-        self.options = options
+    def __init__(self, request: Request, sender: Sender) -> None:
+        self._limiter = request.state.limiter
         self._sender = sender
         self._ended = threading.Event()
-        self._retrying = retrying(self._ended) if options.retry else None
+        self._retrying = retrying(self._ended) if request.retry else None
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +130,7 @@ class _InFlight:
 
         Without deadlines and limit the answer needs none: it is sent from this one.
         """
-        free = set(wanted.deadlines) == {None} and self.options.limiter.size is None
+        free = set(wanted.deadlines) == {None} and self._limiter.size is None
         here = wanted.draws[: wanted.with_answer and free]
         away = wanted.draws[len(here) :]
         futures = [in_daemon_thread(partial(self._send, draw)) for draw in away]
@@ -156,13 +154,13 @@ class _InFlight:
     @contextmanager
     def slot(self, *, first: bool = True) -> Generator[None]:
         """Hold one of the guard's slots; answers go ahead of samples."""
-        slot = self.options.limiter.acquire(first=first)
+        slot = self._limiter.acquire(first=first)
         try:
             if slot is not None:
                 slot.result()
             yield
         finally:
-            self.options.limiter.release(slot)
+            self._limiter.release(slot)
 
     def _send_here(self, draw: Draw) -> Future[Reply | Failure]:
         sent: Future[Reply | Failure] = Future()

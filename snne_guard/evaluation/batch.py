@@ -23,7 +23,8 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.call import Call, Draws, Outcome, Sender
+from snne_guard.call import Draws, Outcome, Request, Sender
+from snne_guard.engine import guarded_call
 from snne_guard.evaluation.jsonl import digest, json_line, read_objects
 from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.recordings import Question
@@ -38,8 +39,8 @@ __all__ = [
     "record_in_batches",
 ]
 
-Prepare = Callable[[Question], tuple[Call, Sender]]
-"""Returns the call of a question, and what sends its requests."""
+Prepare = Callable[[Question], tuple[Request, Sender]]
+"""Returns what the engine is asked about a question, and what sends its draws."""
 
 _OK, _NO_REPLY = 200, 504
 _NOTHING = "no batch had a reply to this request"
@@ -134,8 +135,9 @@ class _Exchanges:
         return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
-def _replay(call: Call, sender: Sender, exchanges: _Exchanges) -> Outcome | None:
+def _replay(request: Request, sender: Sender, exchanges: _Exchanges) -> Outcome | None:
     """Carry out a call with the replies that are there; None where one is missing."""
+    call = guarded_call(request)
     result: Any = None
     try:
         while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
@@ -20,18 +19,11 @@ from langchain_core.messages.ai import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 
-from snne_guard.call import Call, GuardState, Outcome, Request
-from snne_guard.drivers import DriverOptions
-from snne_guard.drivers.limits import Limiter
-from snne_guard.engine import guarded_call, wants_logprobs
+from snne_guard.call import GuardState, Outcome, Request
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import as_model_error
 from snne_guard.sampling.langchain.messages import question_of, sample_of
-from snne_guard.sampling.langchain.providers import (
-    RejectedParameters,
-    answer_settings_of,
-    capabilities,
-)
+from snne_guard.sampling.langchain.providers import answer_settings_of, capabilities
 from snne_guard.sampling.langchain.requests import has_side_effects, wants_schema
 from snne_guard.sampling.langchain.sender import LangChainSender
 from snne_guard.sampling.langchain.wrappers import bound_models, retries_itself
@@ -42,7 +34,6 @@ if TYPE_CHECKING:
     from snne_guard.langchain.guard import SNNEGuard
 
 __all__ = [
-    "SharedState",
     "child_config",
     "message_of",
     "prepare",
@@ -57,15 +48,6 @@ _Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
 # -- In --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class SharedState:
-    """What the copies of one guard have in common."""
-
-    limiter: Limiter
-    state: GuardState = field(default_factory=GuardState)
-    rejected: RejectedParameters = field(default_factory=RejectedParameters)
-
-
 def prepare(
     guard: SNNEGuard,
     messages: list[BaseMessage],
@@ -74,8 +56,8 @@ def prepare(
     kwargs: Mapping[str, Any] | None = None,
     *,
     answer: AIMessage | str | None = None,
-) -> tuple[Call, LangChainSender, DriverOptions]:
-    """Return what a driver needs: a guarded call, its sender and the options.
+) -> tuple[Request, LangChainSender]:
+    """Return what a driver needs: the engine's request, and its sender.
 
     Args:
         guard: The guard that is called.
@@ -88,18 +70,19 @@ def prepare(
     options = {**(kwargs or {})}
     if stop is not None:
         options["stop"] = stop
-    model, shared = guard.guarded, guard.shared
+    model, state = guard.guarded, guard.shared
     bound = [given for _, given in bound_models(model, options)]
     request = Request(
         settings=guard.settings,
-        state=shared.state,
-        capabilities=capabilities(model, options, rejected=shared.rejected),
+        state=state,
+        capabilities=capabilities(model, options, rejected=state.rejected),
         question=_question(guard, messages, run),
         tools_bound=any(each.get("tools") for each in bound),
         structured=guard.structured,
         context=guard.settings.context_of(messages),
         schema=wants_schema(model, options),
         side_effects=has_side_effects(model, options),
+        retry=not retries_itself(model),
         answer=None if answer is None else _reply(as_message(answer)),
         answer_settings=answer_settings_of(model, options),
         run_id=None if run is None else str(run.run_id),
@@ -108,16 +91,9 @@ def prepare(
         model,
         messages,
         kwargs=options,
-        temperature=guard.settings.temperature,
-        logprobs=wants_logprobs(request),
-        rejected=shared.rejected,
+        rejected=state.rejected,
     )
-    driver = DriverOptions(
-        limiter=shared.limiter,
-        observers=guard.settings.notified,
-        retry=not retries_itself(model),
-    )
-    return guarded_call(request), sender, driver
+    return request, sender
 
 
 def _reply(message: AIMessage) -> Reply:
@@ -129,7 +105,7 @@ def _question(guard: SNNEGuard, messages: list[BaseMessage], run: _Run) -> str |
     chosen = None if run is None else (run.metadata or {}).get("snne_guard_question")
     if chosen is None and guard.question is not None:
         chosen = guard.question(messages)
-    state: GuardState = guard.shared.state
+    state: GuardState = guard.shared
     return state.question(chosen, question_of(messages))
 
 

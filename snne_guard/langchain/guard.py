@@ -18,13 +18,14 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from snne_guard.call import GuardState
 from snne_guard.decision import Calibration
 from snne_guard.drivers import tasks, threads
-from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain import calls
-from snne_guard.langchain.calls import SharedState, prepare
+from snne_guard.langchain.calls import prepare
 from snne_guard.langchain.structured import structured_output
+from snne_guard.limiter import Limiter
 from snne_guard.sampling.langchain.messages import as_chunk
 from snne_guard.sampling.langchain.providers import answer_settings_of, model_name_of
 from snne_guard.sampling.langchain.wrappers import ChatRunnable, models_in, rebuild
@@ -215,10 +216,9 @@ class SNNEGuard(BaseChatModel):
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
         first = models_in(guarded)[0]
-        limiter = Limiter(settings.max_concurrency)
-        shared = fields.get("shared") or SharedState(limiter=limiter)
-        if shared.limiter.size != limiter.size:
-            shared = dataclasses.replace(shared, limiter=limiter)
+        shared = fields.get("shared")
+        if shared is None or shared.limiter.size != settings.max_concurrency:
+            shared = GuardState(Limiter(settings.max_concurrency))
         values = {
             # Taken from the guarded model unless given.
             "profile": getattr(first, "profile", None),

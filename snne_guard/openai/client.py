@@ -15,8 +15,8 @@ import openai
 
 from snne_guard.checks import check_choice
 from snne_guard.decision import Calibration
-from snne_guard.drivers.limits import Limiter
 from snne_guard.errors import ConfigurationError
+from snne_guard.limiter import Limiter
 from snne_guard.openai.answers import RefusalAs
 from snne_guard.openai.guarding import AsyncGuarding, Guarding
 from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi

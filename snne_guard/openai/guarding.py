@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from snne_guard.call import Call, GuardState, Outcome, Request
-from snne_guard.drivers import DriverOptions, tasks, threads
-from snne_guard.drivers.limits import Limiter
-from snne_guard.engine import guarded_call, wants_logprobs
+from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.drivers import tasks, threads
+from snne_guard.limiter import Limiter
 from snne_guard.openai.answers import (
     RefusalAs,
     answer_of,
@@ -47,26 +46,24 @@ MODELS_KEPT = 1000
 class _Guarding:
     """What threads and tasks share.
 
-    ``models`` has what the calls have learnt of each model, by API and name: their
-    state, and the parameters that it rejects.
+    ``models`` has the state of the calls of each model, by API and name.
     """
 
     client: Any
     settings: GuardSettings
     limiter: Limiter
     refusal_as: RefusalAs = "content"
-    models: dict[tuple[str, str], tuple[GuardState, set[str]]] = field(
-        default_factory=dict
-    )
+    models: dict[tuple[str, str], GuardState] = field(default_factory=dict)
 
     def _prepare(
         self, request: ApiRequest, answer: str | None = None
-    ) -> tuple[Call, OpenAISender, DriverOptions]:
-        """Return what a driver needs: a guarded call, its sender and the options."""
+    ) -> tuple[Request, OpenAISender]:
+        """Return what a driver needs: the engine's request, and its sender."""
         if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
             self.models.clear()
         name = (request.api.name, request.model[:256])
-        state, rejected = self.models.setdefault(name, (GuardState(), set()))
+        state = self.models.setdefault(name, GuardState(self.limiter))
+        rejected = state.rejected[name]
         messages = request.api.messages(request.body)
         ask = self.settings.question
         chosen = None if ask is None else ask(messages)
@@ -84,22 +81,11 @@ class _Guarding:
             context=self.settings.context_of(messages),
             schema=asks_for_schema(request.body),
             side_effects=may_act(request.body),
+            retry=not self.client.max_retries,  # one layer retries
             answer=given,
             answer_settings=request.answer_settings,
         )
-        sender = OpenAISender(
-            self.client,
-            request,
-            temperature=self.settings.temperature,
-            logprobs=wants_logprobs(engine_request),
-            rejected=rejected,
-        )
-        options = DriverOptions(
-            limiter=self.limiter,
-            observers=self.settings.notified,
-            retry=not self.client.max_retries,  # one layer retries
-        )
-        return guarded_call(engine_request), sender, options
+        return engine_request, OpenAISender(self.client, request, rejected=rejected)
 
     def _delivered(self, request: ApiRequest, outcome: Outcome) -> Any:  # noqa: ANN401 - the API's
         """Return what is delivered, None where the fallback has to be asked."""

@@ -39,12 +39,16 @@ class Draw:
         turns: What a self-check or a judgement adds to the conversation: the answer,
             and the question about it.
         view: The view that samples are drawn in, None without views.
+        temperature: Sampling temperature; None leaves the user's own setting.
+        logprobs: Whether token log-probabilities are wanted.
     """
 
     role: Literal["answer", "sample", "check", "judge"]
     n: int = 1
     turns: tuple[str, ...] = field(default=(), repr=False)
     view: View | None = None
+    temperature: float | None = None
+    logprobs: bool = False
 
     @property
     def extracts(self) -> bool:
@@ -64,19 +68,13 @@ class Draw:
         further = zip(("assistant", "user"), self.turns, strict=False)
         return turns + [{"role": role, "content": text} for role, text in further]
 
-    def added(self, taken: Collection[str], *, logprobs: bool) -> frozenset[str]:
-        """Return the parameters that the guard adds to the user's request.
-
-        Args:
-            taken: Those that the provider takes.
-            logprobs: Whether log-probabilities are wanted; a self-check always does.
-        """
-        sample, check = self.role == "sample", self.role == "check"
+    def added(self, taken: Collection[str], /) -> frozenset[str]:
+        """Return which of the parameters that a provider takes the guard adds."""
         adds = {
             "n": self.n > 1,
-            "logprobs": logprobs or check,
-            "top_logprobs": check,
-            "temperature": sample,
+            "logprobs": self.logprobs,
+            "top_logprobs": self.role == "check",
+            "temperature": self.temperature is not None,
         }
         return frozenset(name for name in taken if adds[name])
 

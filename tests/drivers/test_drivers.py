@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.drivers import DriverOptions, tasks, threads
-from snne_guard.drivers.limits import Limiter
-from snne_guard.engine import guarded_call
-from snne_guard.observers import Observers
+from snne_guard.drivers import tasks, threads
+from snne_guard.limiter import Limiter
 from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
@@ -29,9 +27,9 @@ NEVER = 60.0
 Run = Callable[..., Outcome]
 
 
-def guarding(**options: Any) -> Request:
+def guarding(limiter: Limiter | None = None, **options: Any) -> Request:
     """Return a request with options of the guard."""
-    return Request(settings=GuardSettings(**options), state=GuardState())
+    return Request(settings=GuardSettings(**options), state=GuardState(limiter))
 
 
 def paris(*_: object) -> str:
@@ -43,24 +41,11 @@ def slow_samples(draw: Draw) -> float:
     return 0.0 if draw.role == "answer" else NEVER
 
 
-def driver_options(
-    limiter: Limiter | None = None, observers: Any = ()
-) -> DriverOptions:
-    return DriverOptions(
-        limiter=limiter or Limiter(None), observers=Observers(observers), retry=False
-    )
+def in_tasks(request: Request, sender: Any) -> Outcome:
+    return asyncio.run(tasks.run(request, sender))
 
 
-def in_threads(request: Request, sender: Any, **options: Any) -> Outcome:
-    return threads.run(guarded_call(request), sender, driver_options(**options))
-
-
-def in_tasks(request: Request, sender: Any, **options: Any) -> Outcome:
-    call = guarded_call(request)
-    return asyncio.run(tasks.run(call, sender, driver_options(**options)))
-
-
-@pytest.fixture(params=[in_threads, in_tasks], ids=["threads", "tasks"])
+@pytest.fixture(params=[threads.run, in_tasks], ids=["threads", "tasks"])
 def run(request: pytest.FixtureRequest) -> Run:
     """Runs a test once with each driver."""
     driver: Run = request.param
@@ -103,8 +88,8 @@ def test_samples_that_still_wait_are_not_sent_once_the_call_has_ended() -> None:
         return "Paris"
 
     sender = ScriptedSender(script)
-    request = guarding(schedule="answer_first", sample_timeout=0.2)
-    outcome = in_threads(request, sender, limiter=limiter)
+    request = guarding(limiter, schedule="answer_first", sample_timeout=0.2)
+    outcome = threads.run(request, sender)
     assert "samples_late" in outcome.assessment.reasons
     ended.set()
     place_in(limiter).result(timeout=NEVER)  # stands behind those that still wait
@@ -112,9 +97,8 @@ def test_samples_that_still_wait_are_not_sent_once_the_call_has_ended() -> None:
 
 
 def test_a_streamed_answer_holds_a_slot() -> None:
-    limiter, call = Limiter(1), guarded_call(guarding(threshold=0.4))
-    options = driver_options(limiter)
-    stream: Any = threads.stream(call, ScriptedSender(paris), options)
+    limiter = Limiter(1)
+    stream: Any = threads.stream(guarding(limiter), ScriptedSender(paris))
     assert next(stream) == "It"
     waiting = place_in(limiter)
     assert not waiting.done()
@@ -148,10 +132,9 @@ def test_scoring_ends_at_the_timeout(run: Run) -> None:
 
 
 def test_a_stream_that_is_left_in_a_thread_ends() -> None:
-    watcher, call = Watcher(), guarded_call(guarding(threshold=0.4))
+    watcher = Watcher()
     sender = ScriptedSender(paris, seconds=slow_samples)
-    options = driver_options(observers=[watcher])
-    stream: Any = threads.stream(call, sender, options)
+    stream: Any = threads.stream(guarding(observers=[watcher]), sender)
     assert next(stream) == "It"
     stream.close()
     assert watcher.only.reasons == ("cancelled",)
@@ -169,7 +152,7 @@ def test_a_function_that_raises_stop_iteration_does_not_hang(run: Run) -> None:
 
 def test_an_interrupt_during_the_answer_is_no_failed_answer() -> None:
     request = guarding(fallback=object())
-    outcome = in_threads(request, ScriptedSender(lambda *_: KeyboardInterrupt()))
+    outcome = threads.run(request, ScriptedSender(lambda *_: KeyboardInterrupt()))
     assert isinstance(outcome.error, KeyboardInterrupt)
     assert outcome.delivery == "nothing"
     assert "cancelled" in outcome.assessment.reasons
@@ -180,11 +163,9 @@ async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
         async def asend(self, draw: Draw) -> Reply:
             raise asyncio.CancelledError
 
-    call = guarded_call(guarding())
-    outcome = await tasks.run(call, Cancelling(paris), driver_options())
+    outcome = await tasks.run(guarding(), Cancelling(paris))
     assert isinstance(outcome.error, ConnectionAbortedError)
-    call = guarded_call(guarding())
-    live = tasks.stream(call, Cancelling(paris), driver_options())
+    live = tasks.stream(guarding(), Cancelling(paris))
     [outcome] = [item async for item in live]
     assert isinstance(outcome.error, ConnectionAbortedError)
 
@@ -210,7 +191,7 @@ def test_observers_run_in_the_context_of_the_call(run: Run, is_async: bool) -> N
     def call() -> None:
         _user.set("Ada")
         observer = Async() if is_async else Plain()
-        run(guarding(), ScriptedSender(paris), observers=[observer])
+        run(guarding(observers=[observer]), ScriptedSender(paris))
 
     contextvars.copy_context().run(call)
     assert users == ["Ada"]
@@ -227,8 +208,8 @@ async def test_an_async_observer_waits_for_no_worker_thread() -> None:
     with ThreadPoolExecutor(1) as pool:
         loop.set_default_executor(pool)
         loop.run_in_executor(None, freed.wait, NEVER)
-        call, options = guarded_call(guarding()), driver_options(observers=[Async()])
-        await asyncio.wait_for(tasks.run(call, ScriptedSender(paris), options), 10)
+        call = tasks.run(guarding(observers=[Async()]), ScriptedSender(paris))
+        await asyncio.wait_for(call, 10)
         freed.set()
     assert len(seen) == 1
 
@@ -239,8 +220,8 @@ def test_an_observer_that_fails_breaks_nothing_and_is_counted() -> None:
             raise RuntimeError("disk full")
 
     watcher = Watcher()
-    options = driver_options(observers=[Broken(), watcher])
-    outcome = threads.run(guarded_call(guarding()), ScriptedSender(paris), options)
+    request = guarding(observers=[Broken(), watcher])
+    outcome = threads.run(request, ScriptedSender(paris))
     assert outcome.delivery == "answer"
-    assert options.observers.failures == 1
+    assert request.settings.notified.failures == 1
     assert watcher.only == outcome.assessment

@@ -150,8 +150,14 @@ def chat(name: str, **more: Any) -> BaseChatModel:
     return model
 
 
-def draws(model: Any, **options: Any) -> LangChainSender:
-    return LangChainSender(model, [HumanMessage("The capital of France?")], **options)
+def draws(model: Any, **kwargs: Any) -> LangChainSender:
+    messages = [HumanMessage("The capital of France?")]
+    return LangChainSender(model, messages, kwargs=kwargs)
+
+
+ANSWER = Draw(role="answer", logprobs=True)
+SAMPLE = Draw(role="sample", temperature=1.0, logprobs=True)
+SEVERAL = replace(SAMPLE, n=3)
 
 
 async def body(asking: LangChainSender, draw: Draw, way: str = "send") -> Any:
@@ -175,9 +181,9 @@ async def test_samples_are_asked_for_as_the_table_says(name: str, way: str) -> N
     able = capabilities(model)
     assert (able.n, able.logprobs) == (bool(case.n), bool(case.logprobs))
     assert (has_side_effects(model), retries_itself(model)) == (False, case.retries)
-    asking = draws(model, logprobs=True, kwargs={"stop": ["."]})
-    answer = await body(asking, Draw(role="answer"), way)
-    sample = await body(asking, Draw(role="sample", n=3), way)
+    asking = draws(model, stop=["."])
+    answer = await body(asking, ANSWER, way)
+    sample = await body(asking, SEVERAL, way)
     assert at(answer, case.temperature) == 0.3
     assert at(sample, case.temperature) == 1.0
     assert at(answer, case.seed) == (7 if case.seed else None)
@@ -204,8 +210,8 @@ ODD: dict[str, Any] = {
 @pytest.mark.parametrize("name", ODD)
 async def test_samples_are_hot_wherever_the_user_set_the_temperature(name: str) -> None:
     case, model = CASES[name], chat(name)
-    for asking in (draws(model.bind(**ODD[name])), draws(model, kwargs=ODD[name])):
-        sample = await body(asking, Draw(role="sample"))
+    for asking in (draws(model.bind(**ODD[name])), draws(model, **ODD[name])):
+        sample = await body(asking, SAMPLE)
         assert at(sample, case.temperature) == 1.0
         assert at(sample, case.n) in (None, 1)
         assert at(sample, case.seed) is None
@@ -240,10 +246,10 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", FORMS)
 async def test_a_self_check_has_no_schema_wherever_the_user_set_it(name: str) -> None:
     path, options = FORMS[name]
-    check = Draw(role="check", turns=("Paris", "Right?"))
+    check = Draw(role="check", turns=("Paris", "Right?"), logprobs=True)
     for model in (chat(name, **options), chat(name).bind(**options)):
         assert wants_schema(model)
-        assert at(await body(draws(model), Draw(role="sample")), path)
+        assert at(await body(draws(model), SAMPLE), path)
         assert not at(await body(draws(model), check), path)
 
 
@@ -258,8 +264,7 @@ async def test_a_self_check_has_no_schema_wherever_the_user_set_it(name: str) ->
 async def test_a_temperature_is_moved_into_the_providers_range(
     name: str, wanted: float, sent: float
 ) -> None:
-    asking = draws(chat(name), temperature=wanted)
-    sample = await body(asking, Draw(role="sample"))
+    sample = await body(draws(chat(name)), replace(SAMPLE, temperature=wanted))
     assert at(sample, CASES[name].temperature) == sent
 
 
@@ -267,9 +272,9 @@ async def test_the_responses_api_is_asked_one_by_one_and_stores_nothing() -> Non
     model = chat("langchain_openai.ChatOpenAI", use_responses_api=True, seed=None)
     able = capabilities(model)
     assert (able.n, able.logprobs) == (False, False)
-    asking = draws(model, logprobs=True)
-    answer = await body(asking, Draw(role="answer"))
-    sample = await body(asking, Draw(role="sample", n=3), "asend")
+    asking = draws(model)
+    answer = await body(asking, ANSWER)
+    sample = await body(asking, SEVERAL, "asend")
     assert (answer.get("store"), sample["store"]) == (None, False)
     assert {"n", "logprobs"}.isdisjoint(sample)
 
@@ -284,8 +289,8 @@ async def test_a_structured_sample_is_hot_beside_options_of_the_body() -> None:
     extra = {"temperature": 0.0, "top_k": 5}
     model: Any = chat("langchain_openai.ChatOpenAI", extra_body=extra)
     asking = draws(model.bind(response_format=City))
-    answer = await body(asking, Draw(role="answer"))
-    sample = await body(asking, Draw(role="sample"))
+    answer = await body(asking, ANSWER)
+    sample = await body(asking, SAMPLE)
     assert (answer["temperature"], sample["temperature"]) == (0.0, 1.0)
     assert answer["response_format"] == sample["response_format"]
     assert answer["top_k"] == sample["top_k"] == 5

@@ -111,12 +111,12 @@ class ScriptedSender:
         finally:
             self._end()
 
-    def stream(self) -> Generator[str]:
-        self._streamed = self.send(Draw(role="answer")).raw
+    def stream(self, draw: Draw) -> Generator[str]:
+        self._streamed = self.send(draw).raw
         yield from self._streamed.split()
 
-    async def astream(self) -> AsyncGenerator[str]:
-        self._streamed = (await self.asend(Draw(role="answer"))).raw
+    async def astream(self, draw: Draw) -> AsyncGenerator[str]:
+        self._streamed = (await self.asend(draw)).raw
         for word in self._streamed.split():
             yield word
 

@@ -8,7 +8,8 @@ log-probabilities. Put rows of your own in front, when the program starts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +27,10 @@ from snne_guard.sampling.replies import ProviderCapabilities
 __all__ = [
     "PROVIDERS",
     "Provider",
-    "RejectedParameters",
+    "Rejected",
     "answer_settings_of",
     "capabilities",
+    "model_key",
     "model_name_of",
     "parameters_of",
     "provider_of",
@@ -77,15 +79,8 @@ class Provider:
         return min(max(temperature, low), high)
 
 
-class RejectedParameters:
-    """Parameters that the models of one guard have rejected; shared by its calls."""
-
-    def __init__(self) -> None:
-        self._by_model: dict[tuple[type, str | None], set[str]] = {}
-
-    def of(self, model: BaseChatModel) -> set[str]:
-        """Return what a model, or a copy of it, has rejected so far, to be added to."""
-        return self._by_model.setdefault((type(model), _name_of(model)), set())
+Rejected = defaultdict[Hashable, set[str]]
+"""Parameters that models were seen to reject, by ``model_key``."""
 
 
 def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401 - any provider's class
@@ -202,7 +197,7 @@ def capabilities(
     model: ChatRunnable,
     kwargs: Mapping[str, Any] | None = None,
     *,
-    rejected: RejectedParameters | None = None,
+    rejected: Rejected | None = None,
 ) -> ProviderCapabilities:
     """Return what can be asked of a model, or of every model inside wrappers.
 
@@ -219,9 +214,10 @@ def capabilities(
         >>> capabilities(FakeListChatModel(responses=["Paris"]))
         ProviderCapabilities(n=False, logprobs=False)
     """
-    rejected = rejected or RejectedParameters()
+    rejected = defaultdict(set) if rejected is None else rejected
     taken = [
-        parameters_of(chat, provider_of(chat, options), options) - rejected.of(chat)
+        parameters_of(chat, provider_of(chat, options), options)
+        - rejected[model_key(chat)]
         for chat, options in bound_models(model, kwargs)
     ]
     return ProviderCapabilities.of(frozenset.intersection(*taken))
@@ -263,6 +259,11 @@ def model_name_of(model: ChatRunnable) -> dict[str, Any]:
     """Return ``{"model": name}``, with None where it has none; empty for several."""
     first, *others = models_in(model)
     return {} if others else {"model": _name_of(first)}
+
+
+def model_key(model: BaseChatModel) -> Hashable:
+    """Return what a model and its copies have in common, to remember them by."""
+    return type(model), _name_of(model)
 
 
 def _name_of(model: BaseChatModel) -> str | None:

@@ -44,6 +44,7 @@ class ModelRequest:
     """One request that can be sent as it is.
 
     Attributes:
+        draw: What it asks for.
         model: Copy of the model that is asked; the user's own is untouched.
         messages: The whole conversation.
         options: Options of ``_generate`` and ``_stream``, ``stop`` among them.
@@ -54,6 +55,7 @@ class ModelRequest:
         schema: Class that a structured reply is to be parsed into, None for others.
     """
 
+    draw: Draw
     model: BaseChatModel
     messages: Sequence[BaseMessage]
     options: dict[str, Any]
@@ -69,18 +71,18 @@ def request_for(
     messages: Sequence[BaseMessage],
     kwargs: Mapping[str, Any],
     *,
-    temperature: float,
-    logprobs: bool,
     left_out: frozenset[str],
     stream: bool = False,
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
     row = provider_of(model, kwargs)
-    asked = kwargs.get("logprobs", getattr(model, "logprobs", None))
-    wanted = logprobs and not (draw.role == "answer" and asked)
     taken = parameters_of(model, row, kwargs) - left_out
-    optional = draw.added(taken, logprobs=wanted)
-    hot = row.clamped(temperature) if "temperature" in optional else None
+    if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
+        taken -= {"logprobs"}  # the user's own, which stay
+    optional = draw.added(taken)
+    hot = None
+    if draw.temperature is not None and "temperature" in optional:
+        hot = row.clamped(draw.temperature)
     not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
     options = options_for(draw, given, temperature=hot)
@@ -100,12 +102,13 @@ def request_for(
     copy = model.model_copy(update=fields)
     options, schema = _without_parser(copy, options, row)
     return ModelRequest(
+        draw=draw,
         model=copy,
         messages=messages,
         options=options,
         provider=row,
         optional=optional,
-        temperature_set=hot == temperature,
+        temperature_set=hot == draw.temperature,
         schema=schema,
     )
 

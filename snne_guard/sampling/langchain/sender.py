@@ -10,6 +10,7 @@ without LangSmith; handlers that the class itself adds are not suppressed.
 from __future__ import annotations
 
 import contextvars
+from collections import defaultdict
 from collections.abc import (
     AsyncGenerator,
     Callable,
@@ -44,7 +45,7 @@ from snne_guard.sampling.langchain.messages import (
     with_parsed,
     without_logprobs,
 )
-from snne_guard.sampling.langchain.providers import RejectedParameters
+from snne_guard.sampling.langchain.providers import Rejected, model_key
 from snne_guard.sampling.langchain.requests import ModelRequest, request_for
 from snne_guard.sampling.langchain.wrappers import ChatRunnable
 from snne_guard.sampling.reading import read_cost
@@ -53,8 +54,6 @@ from snne_guard.sampling.retrying import Steps, arun_steps, run_steps, without_r
 from snne_guard.self_check import read_self_check
 
 __all__ = ["LangChainSender"]
-
-_ANSWER = Draw(role="answer")
 
 Chunk = ChatGenerationChunk
 Sent = tuple[ModelRequest, Any]
@@ -77,8 +76,6 @@ class LangChainSender:
         model: A chat model, or wrappers around one or several.
         messages: The whole conversation.
         kwargs: Options of the call, ``stop`` among them, which override bound ones.
-        temperature: Temperature of samples; the answer keeps the user's own settings.
-        logprobs: Whether log-probabilities are asked for, answer and samples alike.
         rejected: What the models have rejected; one object per guard.
 
     Example:
@@ -96,33 +93,29 @@ class LangChainSender:
         messages: Sequence[BaseMessage],
         *,
         kwargs: Mapping[str, Any] | None = None,
-        temperature: float = 1.0,
-        logprobs: bool = False,
-        rejected: RejectedParameters | None = None,
+        rejected: Rejected | None = None,
     ) -> None:
         self._model = model
         self._messages = tuple(messages)
         self._kwargs = dict(kwargs or {})
-        self._temperature = temperature
-        self._logprobs = logprobs
-        self._rejected = RejectedParameters() if rejected is None else rejected
+        self._rejected = defaultdict(set) if rejected is None else rejected
         self._chunks: list[Chunk] = []
         self._opened: tuple[ModelRequest, int] | None = None
 
     def send(self, draw: Draw) -> Reply:
         """Send one draw and wait for its reply; the model's own error is raised."""
         (request, result), failed = run_steps(self._steps(draw), _call_model)
-        return with_failed(self._reply(draw, request, result), failed)
+        return with_failed(self._reply(request, result), failed)
 
     async def asend(self, draw: Draw) -> Reply:
         """Send one draw from a task."""
         sent = await arun_steps(self._steps(draw), _acall_model)
         (request, result), failed = sent
-        return with_failed(self._reply(draw, request, result), failed)
+        return with_failed(self._reply(request, result), failed)
 
-    def stream(self) -> Generator[Chunk]:
+    def stream(self, draw: Draw) -> Generator[Chunk]:
         """Stream the answer, once; in one chunk where the model does not stream."""
-        sent = run_steps(self._steps(_ANSWER, stream=True), _open_stream)
+        sent = run_steps(self._steps(draw, stream=True), _open_stream)
         (request, (first, rest)), failed = sent
         self._opened = request, failed
         with closing(rest):
@@ -130,9 +123,9 @@ class LangChainSender:
             for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    async def astream(self) -> AsyncGenerator[Chunk]:
+    async def astream(self, draw: Draw) -> AsyncGenerator[Chunk]:
         """Stream the answer from a task."""
-        sent = await arun_steps(self._steps(_ANSWER, stream=True), _aopen_stream)
+        sent = await arun_steps(self._steps(draw, stream=True), _aopen_stream)
         (request, (first, rest)), failed = sent
         self._opened = request, failed
         async with aclosing(rest):
@@ -150,7 +143,7 @@ class LangChainSender:
             generation_info=whole.generation_info,
         )
         result = ChatResult(generations=[generation])
-        return with_failed(self._reply(_ANSWER, request, result), failed)
+        return with_failed(self._reply(request, result), failed)
 
     def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
         """Keep a chunk for ``streamed``; return it as the application gets it."""
@@ -172,21 +165,12 @@ class LangChainSender:
         messages = convert_to_messages(draw.conversation(self._messages))
 
         def ask(model: BaseChatModel, kwargs: Mapping[str, Any]) -> Steps[Sent]:
-            make = partial(
-                request_for,
-                draw,
-                model,
-                messages,
-                kwargs,
-                temperature=self._temperature,
-                logprobs=self._logprobs,
-                stream=stream,
-            )
-            return without_rejected(make, self._rejected.of(model))
+            make = partial(request_for, draw, model, messages, kwargs, stream=stream)
+            return without_rejected(make, self._rejected[model_key(model)])
 
         return _unwrapped(self._model, self._kwargs, ask)
 
-    def _reply(self, draw: Draw, request: ModelRequest, result: ChatResult) -> Reply:
+    def _reply(self, request: ModelRequest, result: ChatResult) -> Reply:
         messages = [whole_message(each, result) for each in result.generations]
         if not messages:
             raise NoReplyError
@@ -198,10 +182,10 @@ class LangChainSender:
             cost=read_cost(samples, usage),
             temperature_set=request.temperature_set,
         )
-        if draw.role == "check":
+        if request.draw.role == "check":
             p_correct = read_self_check(samples[0], logprob_entries(first))
             return replace(reply, p_correct=p_correct)
-        if draw.role != "answer":
+        if request.draw.role != "answer":
             return reply
         raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw

@@ -29,7 +29,6 @@ from snne_guard.self_check import read_self_check
 
 __all__ = ["ApiRequest", "OpenAISender", "reusable_options"]
 
-_ANSWER = Draw(role="answer")
 _HEADERS_OF_ONE_REQUEST = ("x-stainless-", "idempotency-key")
 _OPTIONS_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser", "stream_mode"})
 
@@ -96,8 +95,6 @@ class OpenAISender:
     Args:
         client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
         request: What the user asked for.
-        temperature: Sampling temperature of the samples.
-        logprobs: Whether log-probabilities are wanted.
         rejected: Names of parameters that the server was seen to reject.
     """
 
@@ -106,15 +103,11 @@ class OpenAISender:
         client: Any,  # noqa: ANN401 - the two classes share no type
         request: ApiRequest,
         *,
-        temperature: float,
-        logprobs: bool,
         rejected: set[str],
     ) -> None:
         self._client = client
         self._request = request
         self._api = request.api
-        self._temperature = temperature
-        self._logprobs = logprobs
         self._rejected = rejected
         self._streamed_parts: list[dict[str, Any]] = []
         self._failed_before_stream = 0
@@ -135,18 +128,18 @@ class OpenAISender:
         (post, result), failed = carried_out
         return self._reply(draw, post, result, failed)
 
-    def stream(self) -> Generator[Any]:
+    def stream(self, draw: Draw, /) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
-        steps = self._steps(_ANSWER)
+        steps = self._steps(draw)
         (post, stream), failed = run_steps(steps, self._send_post)
         self._failed_before_stream = failed
         with stream:
             for part in stream:
                 yield self._keep(part, post)
 
-    async def astream(self) -> AsyncGenerator[Any]:
+    async def astream(self, draw: Draw, /) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
-        steps = self._steps(_ANSWER)
+        steps = self._steps(draw)
         (post, stream), failed = await arun_steps(steps, self._send_post)
         self._failed_before_stream = failed
         async with stream:
@@ -174,10 +167,11 @@ class OpenAISender:
         """Return the request for a draw."""
         request, api = self._request, self._api
         answer = draw.role == "answer"
-        asked = answer and api.with_logprobs(body) == body
-        wanted = self._logprobs and not asked
-        optional = draw.added(api.parameters - left_out, logprobs=wanted)
-        temperature = self._temperature if "temperature" in optional else None
+        taken = api.parameters - left_out
+        if answer and api.with_logprobs(body) == body:
+            taken -= {"logprobs"}  # the user's own, which stay
+        optional = draw.added(taken)
+        temperature = draw.temperature if "temperature" in optional else None
         body = options_for(draw, body, temperature=temperature)
         options = {**request.options} if answer else reusable_options(request.options)
         if temperature is not None:
