@@ -147,31 +147,12 @@ class Request:
 # -- What it wants done ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draws:
-    """Asks the driver to send requests to the model, all at once.
+Draws = tuple[Draw, ...]
+"""Asks the driver to send requests to the model, all at once; the answer comes first.
 
-    The driver sends back a ``Reply`` or ``Failure`` for each, None for one that was
-    still open at its deadline. A failed answer ends the wait for the samples.
-
-    Attributes:
-        draws: The requests.
-        deadlines: For each request, the ``time.monotonic()`` until which to wait; None
-            for no limit.
-    """
-
-    draws: tuple[Draw, ...]
-    deadlines: tuple[float | None, ...]
-
-    @property
-    def with_answer(self) -> bool:
-        """Whether the answer is among them; it is the first then."""
-        return any(draw.role == "answer" for draw in self.draws)
-
-    @property
-    def samples(self) -> Draws:
-        """All but the first; only for draws with the answer."""
-        return Draws(draws=self.draws[1:], deadlines=self.deadlines[1:])
+The driver sends back a ``Reply`` or ``Failure`` for each, None for one that was still
+open at its deadline. A failed answer ends the wait for the samples.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +161,8 @@ class Work:
 
     Attributes:
         function: What to call, without arguments.
-        deadline: As for ``Draws``; a ``Failure`` with a ``TimeoutError`` after it.
+        deadline: The ``time.monotonic()`` until which to wait, None for no limit; after
+            it the result is a ``Failure`` with a ``TimeoutError``.
         quick: Whether it takes next to no time, and so needs neither a thread of its
             own nor a deadline.
     """

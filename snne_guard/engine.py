@@ -102,7 +102,9 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     samples = _sample_draws(call)
     if call.answer is None:
         beside, samples = (samples, ()) if together else ((), samples)
-        answer = Draw(role="answer", logprobs=call.wants_logprobs)
+        answer = Draw(
+            role="answer", logprobs=call.wants_logprobs, deadline=call.deadline
+        )
         yield from _send(call, (answer, *beside))
         if call.answer is None:
             return _without_answer(call)
@@ -130,7 +132,7 @@ def _why_skipped(call: CallState) -> str | None:
     return None if sampled else "not_sampled"
 
 
-def _sample_draws(call: CallState) -> tuple[Draw, ...]:
+def _sample_draws(call: CallState) -> Draws:
     """Return requests for samples: one per view with ``n``, else one per sample."""
     wanted = _missing_views(call)
     if call.request.capabilities.n and not call.request.state.n_ignored:
@@ -146,6 +148,7 @@ def _sample_draw(call: CallState, view: View | None, n: int = 1) -> Draw:
         view=view,
         temperature=call.settings.temperature,
         logprobs=call.wants_logprobs,
+        deadline=call.samples_deadline,
     )
 
 
@@ -155,13 +158,18 @@ def _missing_views(call: CallState) -> list[View | None]:
     return [view for view, sample in places if sample is None]
 
 
-def _check_draws(call: CallState, answer: Sample) -> tuple[Draw, ...]:
+def _check_draws(call: CallState, answer: Sample) -> Draws:
     """Return the request for the self-check, if there is one worth making."""
     check = call.settings.check
     if check is None or _is_late(call) or answer.unreadable or answer.refused:
         return ()
-    turns = (compared_text(answer), check.prompt)
-    return (Draw(role="check", turns=turns, logprobs=True),)
+    check_draw = Draw(
+        role="check",
+        turns=(compared_text(answer), check.prompt),
+        logprobs=True,
+        deadline=call.samples_deadline,
+    )
+    return (check_draw,)
 
 
 def _is_late(call: CallState) -> bool:
@@ -170,13 +178,9 @@ def _is_late(call: CallState) -> bool:
     return until is not None and until <= time.monotonic()
 
 
-def _send(call: CallState, draws: tuple[Draw, ...]) -> Generator[Draws, Any, None]:
-    deadlines = tuple(
-        call.deadline if draw.role == "answer" else call.samples_deadline
-        for draw in draws
-    )
+def _send(call: CallState, draws: Draws) -> Generator[Draws, Any, None]:
     call.drawn += draws
-    results = yield Draws(draws=draws, deadlines=deadlines)
+    results = yield draws
     for draw, result in zip(draws, results, strict=True):
         call.take(draw, result)
 
@@ -378,7 +382,9 @@ def _judge(
 
     asked = yield Work(function=prompt, deadline=call.deadline)
     if isinstance(asked, str) and not _is_late(call):
-        yield from _send(call, (Draw(role="judge", turns=(text, asked)),))
+        until = call.samples_deadline
+        judge = Draw(role="judge", turns=(text, asked), deadline=until)
+        yield from _send(call, (judge,))
     replies = () if call.judgement is None else call.judgement.samples
     reply = replies[0].text if replies else ""
     return SpanJudge(lambda _: reply)

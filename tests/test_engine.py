@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.call import Call, Draws, GuardState, Outcome, Request
+from snne_guard.call import Call, GuardState, Outcome, Request, Work
 from snne_guard.engine import guarded_call
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
@@ -61,8 +61,8 @@ def sample(text: str, **fields: Any) -> Sample:
 def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
     """Send results to a call and return the draws that it wants next."""
     wanted = call.send(results)
-    assert isinstance(wanted, Draws)
-    return wanted.draws
+    assert not isinstance(wanted, Work)
+    return wanted
 
 
 # -- Drawing ---------------------------------------------------------------------------

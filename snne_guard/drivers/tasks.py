@@ -14,6 +14,7 @@ from typing import Any, Self
 from snne_guard.call import Draws, Outcome, Request, Sender, StreamingSender, Work
 from snne_guard.drivers.threads import (
     Results,
+    has_answer,
     in_daemon_thread,
     is_past,
     seconds_until_first,
@@ -48,9 +49,9 @@ async def _carry_out(
             wanted = next(call)
             while True:
                 try:
-                    if not isinstance(wanted, Draws):
+                    if isinstance(wanted, Work):
                         result: Any = await _work(wanted)
-                    elif stream_from is None or not wanted.with_answer:
+                    elif stream_from is None or not has_answer(wanted):
                         result = await in_flight.wait(wanted, in_flight.start(wanted))
                     else:
                         result = []
@@ -74,9 +75,10 @@ async def _stream(
     wanted: Draws, sender: StreamingSender, in_flight: _InFlight, results: Results
 ) -> AsyncGenerator[Any]:
     """Yield the answer's chunks while samples are drawn; add all results to a list."""
-    tasks = in_flight.start(wanted.samples)
+    answer_draw, *samples = wanted
+    tasks = in_flight.start(samples)
     try:
-        streamed = sender.astream(wanted.draws[0])
+        streamed = sender.astream(answer_draw)
         async with in_flight.slot(), aclosing(streamed) as chunks:
             async for chunk in chunks:
                 yield chunk
@@ -84,7 +86,7 @@ async def _stream(
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
         results += [Failure(error=_raised(error)), *(None for _ in tasks)]
     else:
-        results += [answer, *await in_flight.wait(wanted.samples, tasks)]
+        results += [answer, *await in_flight.wait(samples, tasks)]
 
 
 def _raised(error: Exception | asyncio.CancelledError) -> Exception:
@@ -135,18 +137,18 @@ class _InFlight:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def start(self, wanted: Draws) -> list[asyncio.Task[Reply | Failure]]:
+    def start(self, draws: Sequence[Draw]) -> list[asyncio.Task[Reply | Failure]]:
         """Send each request in a task of its own."""
-        tasks = [asyncio.create_task(self._send(draw)) for draw in wanted.draws]
+        tasks = [asyncio.create_task(self._send(draw)) for draw in draws]
         self._tasks += tasks
         return tasks
 
     async def wait(
-        self, wanted: Draws, tasks: Sequence[asyncio.Task[Reply | Failure]]
+        self, draws: Sequence[Draw], tasks: Sequence[asyncio.Task[Reply | Failure]]
     ) -> Results:
         """Return what came of requests by their deadlines."""
-        until = dict(zip(tasks, wanted.deadlines, strict=True))
-        answer = tasks[0] if wanted.with_answer else None
+        until = {task: draw.deadline for task, draw in zip(tasks, draws, strict=True)}
+        answer = tasks[0] if has_answer(draws) else None
         waiting = set(tasks)
         while waiting:
             seconds = seconds_until_first(until[task] for task in waiting)

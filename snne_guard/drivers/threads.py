@@ -22,6 +22,7 @@ from snne_guard.sampling.replies import Draw, Failure, Reply, with_failed
 from snne_guard.sampling.retrying import retrying
 
 __all__ = [
+    "has_answer",
     "in_daemon_thread",
     "is_past",
     "run",
@@ -67,9 +68,9 @@ def _carry_out(
             wanted = next(call)
             while True:
                 try:
-                    if not isinstance(wanted, Draws):
+                    if isinstance(wanted, Work):
                         result: Any = _work(wanted)
-                    elif stream_from is None or not wanted.with_answer:
+                    elif stream_from is None or not has_answer(wanted):
                         result = in_flight.wait(wanted, in_flight.start(wanted))
                     else:
                         result = yield from _stream(wanted, stream_from, in_flight)
@@ -89,10 +90,10 @@ def _stream(
     wanted: Draws, sender: StreamingSender, in_flight: _InFlight
 ) -> Generator[Any, None, Results]:
     """Yield the answer's chunks while samples are drawn; return all results."""
-    samples = wanted.samples
+    answer_draw, *samples = wanted
     futures = in_flight.start(samples)
     try:
-        with in_flight.slot(), closing(sender.stream(wanted.draws[0])) as chunks:
+        with in_flight.slot(), closing(sender.stream(answer_draw)) as chunks:
             yield from chunks
         answer = sender.streamed()
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
@@ -125,23 +126,25 @@ class _InFlight:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
 
-    def start(self, wanted: Draws) -> list[Future[Reply | Failure]]:
+    def start(self, draws: Sequence[Draw]) -> list[Future[Reply | Failure]]:
         """Send each request in a thread of its own.
 
         Without deadlines and limit the answer needs none: it is sent from this one.
         """
-        free = set(wanted.deadlines) == {None} and self._limiter.size is None
-        here = wanted.draws[: wanted.with_answer and free]
-        away = wanted.draws[len(here) :]
+        waits = self._limiter.size is not None or any(each.deadline for each in draws)
+        here = draws[: has_answer(draws) and not waits]
+        away = draws[len(here) :]
         futures = [in_daemon_thread(partial(self._send, draw)) for draw in away]
         return [*map(self._send_here, here), *futures]
 
     def wait(
-        self, wanted: Draws, futures: Sequence[Future[Reply | Failure]]
+        self, draws: Sequence[Draw], futures: Sequence[Future[Reply | Failure]]
     ) -> Results:
         """Return what came of requests by their deadlines."""
-        until = dict(zip(futures, wanted.deadlines, strict=True))
-        answer = futures[0] if wanted.with_answer else None
+        until = {
+            future: draw.deadline for future, draw in zip(futures, draws, strict=True)
+        }
+        answer = futures[0] if has_answer(draws) else None
         waiting = set(futures)
         while waiting:
             seconds = seconds_until_first(until[future] for future in waiting)
@@ -206,6 +209,11 @@ def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(work,), daemon=True).start()
     return future
+
+
+def has_answer(draws: Sequence[Draw]) -> bool:
+    """Return whether the answer is among some requests; it is the first then."""
+    return any(draw.role == "answer" for draw in draws)
 
 
 def seconds_until_first(deadlines: Iterable[float | None]) -> float | None:

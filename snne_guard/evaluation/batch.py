@@ -23,7 +23,7 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.call import Draws, Outcome, Request, Sender
+from snne_guard.call import Outcome, Request, Sender, Work
 from snne_guard.engine import guarded_call
 from snne_guard.evaluation.jsonl import digest, json_line, read_objects
 from snne_guard.evaluation.record import RecordingRun
@@ -142,8 +142,8 @@ def _replay(request: Request, sender: Sender, exchanges: _Exchanges) -> Outcome 
     try:
         while True:
             wanted = call.send(result)
-            if isinstance(wanted, Draws):
-                result = [_sent(sender, draw) for draw in wanted.draws]
+            if not isinstance(wanted, Work):
+                result = [_sent(sender, draw) for draw in wanted]
                 if exchanges.missing:
                     call.close()
                     return None

@@ -41,6 +41,7 @@ class Draw:
         view: The view that samples are drawn in, None without views.
         temperature: Sampling temperature; None leaves the user's own setting.
         logprobs: Whether token log-probabilities are wanted.
+        deadline: The ``time.monotonic()`` until which to wait; None for no limit.
     """
 
     role: Literal["answer", "sample", "check", "judge"]
@@ -49,6 +50,7 @@ class Draw:
     view: View | None = None
     temperature: float | None = None
     logprobs: bool = False
+    deadline: float | None = None
 
     @property
     def extracts(self) -> bool:

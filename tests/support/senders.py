@@ -52,8 +52,8 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
     try:
         wanted: Draws | Work = next(call)
         while True:
-            if isinstance(wanted, Draws):
-                wanted = call.send([result_of(draw) for draw in wanted.draws])
+            if not isinstance(wanted, Work):
+                wanted = call.send([result_of(draw) for draw in wanted])
             else:
                 try:
                     result = wanted.function()
