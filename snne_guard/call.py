@@ -26,6 +26,7 @@ from snne_guard.types import (
     Cost,
     Decision,
     DrawCost,
+    Role,
     Sample,
     Score,
     Span,
@@ -311,6 +312,26 @@ class CallState:
             for name in names
         }
         return [next(brought[name], None) for name in names]
+
+    def draw(
+        self,
+        role: Role,
+        *,
+        n: int = 1,
+        view: View | None = None,
+        turns: tuple[str, ...] = (),
+    ) -> Draw:
+        """Return a request to the model, with what the settings say for its role."""
+        is_answer = role == "answer"
+        return Draw(
+            role=role,
+            n=n,
+            view=view,
+            turns=turns,
+            temperature=self.settings.temperature if role == "sample" else None,
+            logprobs=role == "check" or (self.wants_logprobs and role != "judge"),
+            deadline=self.deadline if is_answer else self.samples_deadline,
+        )
 
     def take(self, draw: Draw, result: Reply | Failure | None) -> None:
         """Record the result of a draw."""

@@ -39,7 +39,7 @@ from snne_guard.sampling.members import (
     compared_text,
     select_members,
 )
-from snne_guard.sampling.replies import Draw, Failure
+from snne_guard.sampling.replies import Failure
 from snne_guard.sampling.retrying import is_transient
 from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN
@@ -102,10 +102,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     samples = _sample_draws(call)
     if call.answer is None:
         beside, samples = (samples, ()) if together else ((), samples)
-        answer = Draw(
-            role="answer", logprobs=call.wants_logprobs, deadline=call.deadline
-        )
-        yield from _send(call, (answer, *beside))
+        yield from _send(call, (call.draw("answer"), *beside))
         if call.answer is None:
             return _without_answer(call)
     if skipped is not None:
@@ -137,19 +134,8 @@ def _sample_draws(call: CallState) -> Draws:
     wanted = _missing_views(call)
     if call.request.capabilities.n and not call.request.state.n_ignored:
         shares = Counter(wanted).items()
-        return tuple(_sample_draw(call, view, n) for view, n in shares)
-    return tuple(_sample_draw(call, view) for view in wanted)
-
-
-def _sample_draw(call: CallState, view: View | None, n: int = 1) -> Draw:
-    return Draw(
-        role="sample",
-        n=n,
-        view=view,
-        temperature=call.settings.temperature,
-        logprobs=call.wants_logprobs,
-        deadline=call.samples_deadline,
-    )
+        return tuple(call.draw("sample", n=n, view=view) for view, n in shares)
+    return tuple(call.draw("sample", view=view) for view in wanted)
 
 
 def _missing_views(call: CallState) -> list[View | None]:
@@ -163,13 +149,7 @@ def _check_draws(call: CallState, answer: Sample) -> Draws:
     check = call.settings.check
     if check is None or _is_late(call) or answer.unreadable or answer.refused:
         return ()
-    check_draw = Draw(
-        role="check",
-        turns=(compared_text(answer), check.prompt),
-        logprobs=True,
-        deadline=call.samples_deadline,
-    )
-    return (check_draw,)
+    return (call.draw("check", turns=(compared_text(answer), check.prompt)),)
 
 
 def _is_late(call: CallState) -> bool:
@@ -193,7 +173,7 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     asked_for_several = any(draw.n > 1 for draw in call.drawn)
     failing = any(map(is_transient, call.errors))
     if asked_for_several and missing and not call.late and not failing:
-        further = tuple(_sample_draw(call, view) for view in missing)
+        further = tuple(call.draw("sample", view=view) for view in missing)
         yield from _send(call, further)
         state.n_ignored |= len(call.samples) > had
     if _missing_views(call) and (call.errors or not call.late):
@@ -382,9 +362,7 @@ def _judge(
 
     asked = yield Work(function=prompt, deadline=call.deadline)
     if isinstance(asked, str) and not _is_late(call):
-        until = call.samples_deadline
-        judge = Draw(role="judge", turns=(text, asked), deadline=until)
-        yield from _send(call, (judge,))
+        yield from _send(call, (call.draw("judge", turns=(text, asked)),))
     replies = () if call.judgement is None else call.judgement.samples
     reply = replies[0].text if replies else ""
     return SpanJudge(lambda _: reply)

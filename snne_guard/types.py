@@ -24,6 +24,7 @@ __all__ = [
     "OnError",
     "OnUncertain",
     "Prices",
+    "Role",
     "Sample",
     "Schedule",
     "Score",
@@ -48,6 +49,10 @@ OnError = Literal["uncertain", "accept", "raise"]
 
 ToolCalls = Literal["skip", "score"]
 """Whether an answer that calls tools passes unscored or has its calls compared."""
+
+Role = Literal["answer", "sample", "check", "judge"]
+"""What a request asks for: the answer, drawn with the user's own settings; samples; a
+self-check; or a judgement of which samples bear out the parts of the answer."""
 
 Schedule = Literal["concurrent", "answer_first"]
 """Whether samples are drawn together with the answer or after it."""
@@ -209,13 +214,12 @@ class DrawCost(Cost):
     """What one request of a guarded call took; its ``seconds`` are not measured.
 
     Attributes:
-        role: What it asked for: the answer, samples, the self-check, or a judgement of
-            the parts of the answer.
+        role: What it asked for.
         view: Name of the view of its samples, None without views.
         samples: Replies that it returned.
     """
 
-    role: Literal["answer", "sample", "check", "judge"]
+    role: Role
     view: str | None = None
     samples: int = 0
 

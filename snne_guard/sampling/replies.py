@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from snne_guard.errors import SamplingError
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Role, Sample
 from snne_guard.views import View
 
 __all__ = [
@@ -33,8 +33,7 @@ class Draw:
     """One request to the model.
 
     Attributes:
-        role: The answer, drawn with the user's own settings; samples; a self-check; or
-            a judgement of which samples bear out the parts of the answer.
+        role: What it asks for.
         n: Replies asked for in this one request.
         turns: What a self-check or a judgement adds to the conversation: the answer,
             and the question about it.
@@ -44,7 +43,7 @@ class Draw:
         deadline: The ``time.monotonic()`` until which to wait; None for no limit.
     """
 
-    role: Literal["answer", "sample", "check", "judge"]
+    role: Role
     n: int = 1
     turns: tuple[str, ...] = field(default=(), repr=False)
     view: View | None = None
