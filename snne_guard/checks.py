@@ -26,7 +26,7 @@ def as_floats(values: ArrayLike, /, *, what: str) -> FloatArray:
     """Return the values as float64, in an array of its own.
 
     Raises:
-        InputError: They are no array of real numbers within the range of a float.
+        InputError: They are not an array of real numbers within a float's range.
     """
     # Not numpy's own error, which may quote a text.
     with suppress(TypeError, ValueError, OverflowError):
@@ -50,7 +50,7 @@ def check_number(
     """Return an option as a float: finite, above and below, at least and at most.
 
     Raises:
-        ConfigurationError: It is no real number, not finite, or beyond a limit; the
+        ConfigurationError: It is not a real number, not finite, or beyond a limit; the
             message names it by ``what``.
     """
     if not isinstance(value, bool) and isinstance(value, Real):
@@ -70,7 +70,7 @@ def check_number(
 def check_whole(
     value: object, /, *, what: str, least: int, most: float = math.inf
 ) -> None:
-    """Refuse an option that is no whole number from ``least`` to ``most``.
+    """Refuse an option that is not a whole number from ``least`` to ``most``.
 
     Raises:
         ConfigurationError: It is one; the message names it by ``what``.

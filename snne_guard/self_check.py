@@ -34,8 +34,8 @@ class SelfCheck:
             the replies has weight 1; above 0.
 
     Raises:
-        ConfigurationError: The prompt does not ask for Yes or No, or the weight is no
-            number above 0.
+        ConfigurationError: The prompt does not ask for Yes or No, or the weight is not
+            a number above 0.
 
     Example:
         >>> SelfCheck(weight=1.0).uncertainty(disagreement=0.25, p_correct=0.75)

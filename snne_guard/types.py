@@ -60,10 +60,10 @@ Schedule = Literal["concurrent", "answer_first"]
 REASONS: dict[str, str] = {
     "no_threshold": "no threshold is set, so nothing was decided",
     "disabled": "SNNE_GUARD_DISABLED is set: the bare model answered",
-    "not_sampled": "the call is not in the share that sample_rate samples",
-    "cancelled": "the call was cancelled or broke off; the cost is that until then",
+    "not_sampled": "the call is outside the share that sample_rate samples",
+    "cancelled": "the call was cancelled or broke off; the cost is that up to then",
     "side_effects": "another draw could have side effects, so none was made",
-    "temperature_unset": "samples could not be drawn at the temperature asked for",
+    "temperature_unset": "samples could not be drawn at the requested temperature",
     "answer_failed": "the model failed to give an answer",
     "answer_unreadable": "the answer has no visible text, or content other than text",
     "answer_refused": "the provider marked the answer as a refusal",
@@ -72,18 +72,18 @@ REASONS: dict[str, str] = {
     "samples_failed": "a request for samples failed, retries included",
     "samples_late": "a time limit passed; the samples that had arrived were used",
     "unreadable_samples": "a sample has no visible text, or content other than text",
-    "refused_samples": "a sample that the provider marked as a refusal left the set",
-    "truncated_samples": "a sample that was cut off left the set",
-    "tool_call_samples": "a sample that calls tools left the set",
+    "refused_samples": "a sample that the provider marked as a refusal was left out",
+    "truncated_samples": "a sample that was cut off was left out",
+    "tool_call_samples": "a sample that calls tools was left out",
     "mixed_models": "not all replies came from the same model",
-    "too_few_samples": "fewer than min_samples members could be scored",
+    "too_few_samples": "fewer than min_samples replies could be scored",
     "view_unreadable": "a sample drawn in a view has no final answer, or no text",
     "self_check_unknown": "the self-check says neither Yes nor No, and counts as 0.5",
     "suspect_agreement": "samples agree more than chance allows, as from a cache",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
     "spans_failed": "the parts of the answer could not be compared with the samples",
     "scoring_failed": "the similarity or method failed, ran out of time or has no u",
-    "uncalibrated": "the call is not like those that the calibration was made from",
+    "uncalibrated": "the call is unlike those that the calibration was made from",
 }
 """Every reason code, with what it means."""
 
@@ -133,7 +133,7 @@ class Sample:
         text: What the application would get as text. Not in the repr, so that a
             logged object does not show what people asked.
         token_logprobs: Natural log-probability of each token of the text, None if
-            unknown or if the provider's belong to other tokens.
+            unknown or if the provider's values belong to other tokens.
         tokens: The text of each of these tokens, None if unknown.
         finish_reason: The provider's word for why the reply ended.
         truncated: Whether it was cut off, or the provider does not say how it ended.

@@ -72,8 +72,8 @@ class View:
         """Return the conversation in this view; the given one is not changed.
 
         Raises:
-            SamplingError: The view raised, or what it returned is no conversation that
-                ends with the user's last turn.
+            SamplingError: The view raised, or did not return a conversation that ends
+                with the user's last turn.
         """
         end = _roles_from_last_user_turn(messages)
         try:
