@@ -182,7 +182,7 @@ class AppendFile:
         """Write a line, all of it or nothing.
 
         Raises:
-            InputError: It holds what JSON has no word for.
+            InputError: It holds a value that JSON cannot express.
             OSError: It cannot be written.
         """
         line = self._gap + json_line(row)

@@ -126,7 +126,7 @@ class RecordingRun(AppendFile):
         if max_requests is not None and max_requests < requests_each:
             msg = (
                 f"one question takes {requests_each} requests, "
-                f"the limit is {max_requests}"
+                f"but the limit is {max_requests}"
             )
             raise ConfigurationError(msg)
         super().__init__(path)

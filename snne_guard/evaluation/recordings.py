@@ -219,7 +219,7 @@ def write_recordings(
         recordings: They are taken one by one, so they need not fit in memory.
 
     Raises:
-        InputError: A recording holds what JSON has no word for, such as NaN.
+        InputError: A recording holds a value that JSON cannot express, such as NaN.
         OSError: The file cannot be written.
     """
     with replace_file(path) as stream:

@@ -101,7 +101,7 @@ def test_a_limit_of_requests_is_kept_and_gone_on_from(
 def test_a_limit_below_one_question_is_refused(tmp_path: Path, server: Server) -> None:
     result = run(*record_command(tmp_path, server.url, "--max-requests", "1"))
     assert result.exit_code == 2
-    assert "one question takes 2 requests, the limit is 1" in result.stderr
+    assert "one question takes 2 requests, but the limit is 1" in result.stderr
     assert not server.requests
     assert not (tmp_path / "r.jsonl").exists()
 
