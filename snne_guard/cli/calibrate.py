@@ -66,7 +66,7 @@ def calibrate(
     without_answer: options.WithoutAnswer = False,
     self_check: Annotated[
         bool,
-        typer.Option("--self-check", help="Count the self-checks of the recording."),
+        typer.Option("--self-check", help="Use the recorded self-checks."),
     ] = False,
     views: Annotated[
         str | None,
@@ -109,7 +109,7 @@ def calibrate(
     for line in _lines(result):
         typer.echo(printable(line))
     for warning in result.warnings:
-        note(f"beware: {warning}")
+        note(f"warning: {warning}")
     if result.calibration.threshold.value < 0:
         typer.echo(f"\nWritten to {out}; a guard with it accepts nothing.")
         raise typer.Exit(_NO_PROMISE)

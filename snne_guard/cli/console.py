@@ -70,8 +70,8 @@ def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         other = target.exists() and not target.is_file()
         if target in taken or other or not target.parent.is_dir():
             msg = (
-                "expected a file of its own, which is no input and no other output, in "
-                f"a folder that exists, got {path}"
+                "expected an output that is neither an input nor another output, in a "
+                f"folder that exists, got {path}"
             )
             raise ConfigurationError(msg)
         taken.add(target)

@@ -82,4 +82,4 @@ def _print(report: Report) -> None:
     console.print(Text(f"Samples of this model {verdict}.", style=style))
     if report.fix:
         console.print(f"To do: {report.fix}.", markup=False, soft_wrap=True)
-    console.print(f"\nCost of this: {cost_in_words(report.cost)}", markup=False)
+    console.print(f"\nCost: {cost_in_words(report.cost)}", markup=False)

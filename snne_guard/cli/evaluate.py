@@ -247,7 +247,7 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     console.print(_table(titles, rows))
     if any(recipe.cost and recipe.cost.lower_bound for recipe in recipes):
         why = "a provider left tokens out of its count; the costs are higher"
-        _print_line(console, f"beware: {why}")
+        _print_line(console, f"warning: {why}")
     chosen, measured, _ = compared.thirds
     for what, best in (
         (f"at {compared.calls} calls", compared.at_equal_calls),

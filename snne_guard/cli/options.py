@@ -35,7 +35,7 @@ WithoutAnswer = Annotated[
 BareQuestion = Annotated[
     bool,
     typer.Option(
-        "--bare-question", help="Tell the similarity the question without its context."
+        "--bare-question", help="Give the similarity the question without its context."
     ),
 ]
 SelfCheck = Annotated[

@@ -122,7 +122,7 @@ def record(
     )
 
     if batch and (ray or not model.startswith("openai:")):
-        msg = "expected --model openai:NAME and no --ray with --batch openai"
+        msg = "--batch openai needs --model openai:NAME and does not work with --ray"
         raise ConfigurationError(msg)
     check_outputs([questions], output)
     # All are read first: a bad line must not end a run that has cost something.

@@ -90,5 +90,7 @@ def test_outputs_overwrite_nothing(tmp_path: Path) -> None:
     check_outputs([source], new, None)
     elsewhere = tmp_path / "none" / "b"
     for outputs in ([source], [new, new], [tmp_path], [elsewhere], [Path("/dev/null")]):
-        with pytest.raises(ConfigurationError, match="a file of its own"):
+        with pytest.raises(
+            ConfigurationError, match="neither an input nor another output"
+        ):
             check_outputs([source], *outputs)
