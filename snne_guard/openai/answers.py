@@ -76,8 +76,8 @@ def answer_of(request: ApiRequest, given: object) -> ApiObject:
         return given.model_copy()  # the assessment is put on it
     if not isinstance(given, str):
         msg = (
-            "expected an answer of the openai package from on_uncertain, or such an "
-            f"answer or a text from fallback, got {type(given).__name__}"
+            "expected a completion or response of the openai package, or a text from "
+            f"fallback, got {type(given).__name__}"
         )
         raise ConfigurationError(msg)
     return _said(request, given, {"model": request.model})

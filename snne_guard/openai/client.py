@@ -236,7 +236,7 @@ def guard_client(
 
 def _check_client(client: object, fallback: object) -> None:
     if isinstance(client, GuardedOpenAI | AsyncGuardedOpenAI):
-        msg = "this client is guarded already; give guard_client() your own"
+        msg = "this client is guarded already; pass the original one to guard_client()"
         raise ConfigurationError(msg)
     if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
         msg = f"expected an OpenAI or AsyncOpenAI client, got {type(client).__name__}"
@@ -311,7 +311,7 @@ def _guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
 
 def _refuse(what: str) -> NoReturn:
     msg = (
-        f"a guard does not take {what} since it could neither hold the answer back "
-        "nor assess it"
+        f"a guard does not support {what} since it could neither hold back the "
+        "answer nor assess it"
     )
     raise ConfigurationError(msg)
