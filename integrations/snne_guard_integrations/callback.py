@@ -40,15 +40,15 @@ class SNNECallbackHandler(BaseCallbackHandler):
     the guard's observers, in the context in which the run began and with its id as
     ``run_id``. What the guard decides is reported and not carried out.
 
-    The hooks neither wait nor raise. Where the queue is full, an answer is dropped and
-    counted. Call ``flush`` before the process ends (``with`` does), or what waits is
-    lost.
+    The hooks neither wait nor raise. If the queue is full, an answer is dropped and
+    counted. Call ``flush`` before the process ends (``with`` does), or answers in the
+    queue are lost.
 
     Args:
         guard: Draws, scores and reports, on the model that is watched. Its
             ``sample_rate`` is the share of runs that are assessed. Of a run's own
             parameters, samples get tools, the form of the reply and stop texts.
-        max_queue: Answers that may wait; 0: any number.
+        max_queue: Answers that may wait; 0 for any number.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel

@@ -31,12 +31,12 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     the fallback, is in no state, stream or checkpoint. Samples never run a tool.
 
     List it last, so that middleware that retries, falls back or chooses the model
-    stands around guarded calls.
+    wraps guarded calls.
 
     Args:
-        **options: Those of ``SNNEGuard``. If the agent has a ``response_format``, no
-            refusal would fit, and an answer that is refused raises
-            ``UncertainAnswerError``.
+        **options: Those of ``SNNEGuard``. A refusal does not fit a
+            ``response_format``: if the agent has one, an answer that is refused
+            raises ``UncertainAnswerError``.
 
     Raises:
         ConfigurationError: An option makes no sense; or, in a run, the model is guarded

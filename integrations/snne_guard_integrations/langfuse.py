@@ -28,7 +28,7 @@ class LangfuseObserver:
 
     The numeric score ``snne_guard.uncertainty`` is ``u``; the categorical score
     ``snne_guard.decision`` is the decision, if the guard has a threshold. Reasons and
-    cost are their comment.
+    cost are in the comments.
 
     The observation is that of the guarded model where Langfuse's ``CallbackHandler``
     watches the chain, else the current one (``start_as_current_observation``,

@@ -110,8 +110,8 @@ def _conversation(state: Any) -> tuple[list[BaseMessage], AIMessage]:  # noqa: A
     answer = messages[-1] if messages else None
     if not isinstance(answer, AIMessage) or not answer.id:
         msg = (
-            "expected the model's answer, with an id, as the last of the messages; the "
-            "reducer add_messages gives ids"
+            "expected the last message to be the model's answer, with an id, as the "
+            "reducer add_messages gives it"
         )
         raise InputError(msg)
     return messages[:-1], answer

@@ -50,7 +50,7 @@ class PhoenixObserver:
         """Annotate the span of the call, if there is one.
 
         Raises:
-            httpx.HTTPError: If Phoenix does not take the annotation.
+            httpx.HTTPError: If Phoenix does not accept the annotation.
         """
         span = _span_of_run(assessment) or trace.get_current_span()
         context = span.get_span_context()

@@ -50,11 +50,11 @@ class GuardedModel(WrapperModel):
     the assessment; ``usage`` is that of the answer alone. A stream comes in one piece,
     after the decision.
 
-    An answer that calls a function tool passes unscored unless ``tool_calls="score"``;
-    where only output tools are there, calls are compared. Where a tool runs at the
-    provider no sample is drawn (``side_effects``). Where the output is no text, a
-    refusal is an empty response that the provider filtered, which Pydantic AI raises
-    as ``ContentFilterError``. Batches are refused, since nothing would be guarded.
+    An answer that calls a function tool passes unscored unless ``tool_calls="score"``.
+    If there are only output tools, the calls are compared. If a tool runs at the
+    provider, no sample is drawn (``side_effects``). If the output is not text, a
+    refusal is an empty response marked as filtered, for which Pydantic AI raises
+    ``ContentFilterError``. Batches raise an error, since nothing would be guarded.
 
     Args:
         wrapped: The model, or its name.
@@ -131,7 +131,7 @@ class GuardedModel(WrapperModel):
 
     async def batch_encode(self, request: object) -> NoReturn:  # noqa: ARG002
         """Raise ``ConfigurationError``: nothing in a batch would be guarded."""
-        msg = "a GuardedModel takes no batches, whose answers are fetched later"
+        msg = "a GuardedModel does not support batches: their answers come later"
         raise ConfigurationError(msg)
 
     def _request(
@@ -203,7 +203,7 @@ class _Sender:
 
     def send(self, _: Draw, /) -> Reply:
         """Fail: only tasks send, since models of Pydantic AI are asynchronous."""
-        msg = "a model of Pydantic AI is asked from a task"
+        msg = "a model of Pydantic AI can only be asked from a task"
         raise RuntimeError(msg)
 
     async def asend(self, draw: Draw, /) -> Reply:

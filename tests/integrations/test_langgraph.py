@@ -125,5 +125,5 @@ def test_what_cannot_be_decided_is_an_error() -> None:
 
 @pytest.mark.parametrize("last", [[], [HumanMessage("Where?")], [AIMessage("Paris")]])
 def test_states_without_an_answer_to_measure_are_errors(last: list[Any]) -> None:
-    with pytest.raises(InputError, match="expected the model's answer, with an id"):
+    with pytest.raises(InputError, match="to be the model's answer, with an id"):
         uncertainty_node(guard_on(SURE)).invoke({"messages": last})

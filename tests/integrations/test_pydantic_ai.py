@@ -263,5 +263,5 @@ async def test_what_would_go_past_the_guard_is_refused() -> None:
             GuardedModel(TestModel(), **{name: value})
     with pytest.raises(TypeError, match="treshold"):
         GuardedModel(TestModel(), treshold=0.4)
-    with pytest.raises(ConfigurationError, match="no batches"):
+    with pytest.raises(ConfigurationError, match="does not support batches"):
         await GuardedModel(TestModel()).batch_encode(None)
