@@ -92,7 +92,7 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
 def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
     status, given = response.status_code, response.headers
     if secret is not None and status in {401, 403}:
-        return Fault(502, "the upstream does not take this server's key")
+        return Fault(502, "the upstream does not accept this server's key")
     if not response.is_error:  # redirects are not followed
         return Fault(502, f"the upstream answered with status {status}")
     body = None

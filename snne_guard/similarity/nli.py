@@ -101,8 +101,8 @@ class NLI:
 
     Raises:
         MissingExtraError: At first use: sentence-transformers is not installed.
-        ConfigurationError: At first use: the model cannot be loaded, or is no NLI
-            model.
+        ConfigurationError: At first use: the model cannot be loaded, or is not an
+            NLI model.
         ScoringError: In use: the model failed.
 
     Example:

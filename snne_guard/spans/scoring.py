@@ -106,7 +106,7 @@ def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
     """Return what a similarity option of ``score_spans`` means.
 
     Raises:
-        ConfigurationError: It is no such option.
+        ConfigurationError: There is no such option.
     """
     if similarity is None:
         return word_match
@@ -117,8 +117,8 @@ def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
         return NLIMatch(given)
     if isinstance(similarity, str) or not callable(given):
         msg = (
-            'expected what compares parts to be "nli:MODEL" or a function of parts and '
-            f"texts, got {similarity!r}"
+            'expected "nli:MODEL" or a function of parts and texts to compare spans, '
+            f"got {similarity!r}"
         )
         raise ConfigurationError(msg)
     return cast("SpanSimilarity", given)
