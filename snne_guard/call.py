@@ -89,7 +89,7 @@ class GuardState:
             self._warned = True
             _log.warning(
                 "the user's message has over %d characters: if it holds more than the "
-                "question, such as retrieved text, tell the guard with question=",
+                "question, such as retrieved text, pass the question with question=",
                 LONG_QUESTION,
             )
         return message

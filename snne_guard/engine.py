@@ -419,7 +419,7 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
         needed = call.settings.min_members
         msg = (
             f"the answer could not be scored ({', '.join(assessment.reasons)}): "
-            f"{assessment.n_used} replies could be compared, {needed} are needed"
+            f"only {assessment.n_used} replies could be compared, {needed} are needed"
         )
         return SamplingError(
             msg,

@@ -24,9 +24,9 @@ class Observers:
 
     They are called one after another before the answer is delivered, or the last chunk
     of a live stream, in the context of the guarded call, so that they see its current
-    tracing span. Under asyncio a plain
-    observer runs in a worker thread, so that it does not block the event loop. What an
-    observer raises is counted, logged by its type, and swallowed.
+    tracing span. Under asyncio a plain observer runs in a worker thread, so that it
+    does not block the event loop. What an observer raises is counted, logged by its
+    type, and swallowed.
 
     Args:
         observers: Objects with ``on_assessment``, plain or async.

@@ -231,7 +231,7 @@ class GuardSettings:
         beyond = sorted(method.needs & _NOT_IN_REPLIES)
         if beyond:
             msg = (
-                "expected a method that needs no more than replies, got "
+                "expected a method that needs only replies, got "
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)

@@ -416,8 +416,8 @@ class SNNEGuard(BaseChatModel):
     ) -> Assessment:
         """Return everything about one call, the samples and the matrix included.
 
-        It neither withholds an answer nor raises because one is uncertain;
-        ``decision`` says what the guard would do. No callback handler sees the call.
+        It never withholds an answer, nor raises because one is uncertain: ``decision``
+        says what the guard would do. No callback handler sees the call.
 
         Args:
             messages: What the model takes.
