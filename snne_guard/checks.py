@@ -95,7 +95,18 @@ def check_choice(value: object, choices: tuple[str, ...], /, *, what: str) -> No
 
 
 def check_function(value: object, /, *, what: str) -> None:
-    """Raise ConfigurationError for an option that cannot be called, or is awaited."""
+    """Check an option that is called with one argument.
+
+    Raises:
+        ConfigurationError: It cannot be called so, or has to be awaited.
+    """
     if not callable(value) or inspect.iscoroutinefunction(value):
         msg = f"expected {what} to be a plain function, got {value!r}"
         raise ConfigurationError(msg)
+    try:
+        inspect.signature(value).bind(None)
+    except TypeError as error:
+        msg = f"expected {what} to take one argument: {error}"
+        raise ConfigurationError(msg) from None
+    except ValueError:
+        pass  # a built-in function may not say what it takes

@@ -31,6 +31,7 @@ from snne_guard.decision.policy import Verdict
 from snne_guard.errors import (
     ConfigurationError,
     GuardTimeoutError,
+    MissingExtraError,
     SamplingError,
 )
 from snne_guard.sampling.members import (
@@ -219,7 +220,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
     method = _method_for(call, members)
-    similarity = settings.similarity or method.default_similarity
+    similarity = settings.similarity_for(method)
     by_value = members.has_tool_calls or request.structured
     if by_value and similarity not in _COMPARES_VALUES:
         similarity = "structured"
@@ -241,8 +242,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         and isinstance(settings.method, str),
     )
     if isinstance(result, Failure):
-        kind = type(result.error).__name__
-        _log.warning("scoring failed: %s", kind)  # its message may hold an answer
+        _log.warning("scoring failed: %s", _named(result.error))
         call.errors.append(result.error)
         call.note("scoring_failed")
         return None
@@ -251,6 +251,12 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if settings.check is None or p_correct is None:
         return result
     return settings.check.applied(result, p_correct)
+
+
+def _named(error: BaseException) -> str:
+    """Return what may be logged of an error: its message may hold an answer."""
+    ours = isinstance(error, ConfigurationError | MissingExtraError)
+    return f"{error}" if ours else type(error).__name__
 
 
 def _why_unscored(call: CallState, members: Members) -> str | None:
@@ -263,13 +269,14 @@ def _why_unscored(call: CallState, members: Members) -> str | None:
 
 
 def _method_for(call: CallState, members: Members) -> Method:
-    """Return the method that runs; ``"auto"`` is settled by the guard's first call."""
+    """Return the method that runs; ``"auto"`` is settled by the guard's first text."""
     wanted, state = call.settings.method, call.request.state
     complete = all(one is not None for one in members.token_logprobs)
     if not complete and call.wants_logprobs:
         call.note("logprobs_missing")
     if wanted == "auto":
-        if complete or not any(members.token_logprobs):
+        none = not any(members.token_logprobs) and not members.has_tool_calls
+        if complete or none:
             state.method = state.method or ("wsnne" if complete else "snne")
         wanted = state.method or "snne"
     method = resolve_method(wanted, logprobs=complete)
@@ -342,8 +349,7 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
         deadline=call.deadline,
     )
     if isinstance(result, Failure):
-        kind = type(result.error).__name__
-        _log.warning("scoring spans failed: %s", kind)  # its message may hold an answer
+        _log.warning("scoring spans failed: %s", _named(result.error))
         call.note("spans_failed")
     else:
         call.spans = tuple(result)

@@ -59,8 +59,12 @@ _NOT_IN_REPLIES = frozenset({"hidden_states", "p_true_logprob", "token_importanc
 
 
 def is_disabled() -> bool:
-    """Return whether SNNE_GUARD_DISABLED turns every guard into its bare model."""
-    return os.environ.get("SNNE_GUARD_DISABLED", "") not in {"", "0"}
+    """Return whether SNNE_GUARD_DISABLED turns every guard into its bare model.
+
+    Only words that say so count: no other value may open a guard.
+    """
+    given = os.environ.get("SNNE_GUARD_DISABLED", "")
+    return given.lower() in {"1", "true", "yes", "on"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +160,11 @@ class GuardSettings:
         """Samples that are drawn in addition to the answer."""
         return self.n_members - 1 if self.include_answer else self.n_members
 
+    def similarity_for(self, method: Method, /) -> str | Similarity:
+        """Return what a method compares replies with."""
+        given = self.similarity
+        return method.default_similarity if given is None else given
+
     def context_of(self, messages: Sequence[Any], /) -> str | None:
         """Return the text that the model was given to answer from, None if unknown.
 
@@ -180,7 +189,7 @@ class GuardSettings:
         if not isinstance(self.calibration, Calibration):
             return
         method = resolve_method(self.method, logprobs=True)
-        name, _ = resolve_similarity(self.similarity or method.default_similarity)
+        name, _ = resolve_similarity(self.similarity_for(method))
         self.calibration.check(
             {
                 **known,
@@ -207,7 +216,9 @@ class GuardSettings:
         if self.question is not None:
             check_function(self.question, what="question")
         if not isinstance(self.on_uncertain, str):
-            check_function(self.on_uncertain, what="on_uncertain")
+            words = " or ".join(map(repr, get_args(OnUncertain)))
+            what = f"on_uncertain, unless it is {words},"
+            check_function(self.on_uncertain, what=what)
 
     def _check_numbers(self) -> None:
         what = "n, with a self-check," if self.check else "n"
@@ -235,7 +246,7 @@ class GuardSettings:
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
-        name, compare = resolve_similarity(self.similarity or method.default_similarity)
+        name, compare = resolve_similarity(self.similarity_for(method))
         method.check_similarity(compare, name=name)
         if self.policy.threshold is not None and method.bounds(self.n) is None:
             msg = (
@@ -265,7 +276,7 @@ class GuardSettings:
                 msg = "give either threshold or calibration, not both"
                 raise ConfigurationError(msg)
             limit = (self.calibration.threshold.value, self.calibration.refuse)
-        pair = limit if isinstance(limit, tuple) else (limit, None)
+        pair = limit if isinstance(limit, tuple | list) else (limit, None)
         if len(pair) != 2:  # noqa: PLR2004 - a pair
             msg = f"expected the pair (accept, refuse), got {len(pair)} values"
             raise ConfigurationError(msg)

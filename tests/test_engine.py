@@ -14,6 +14,7 @@ import pytest
 
 from snne_guard.call import Call, GuardState, Outcome, Request, Work
 from snne_guard.engine import guarded_call
+from snne_guard.errors import MissingExtraError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Sample
@@ -112,6 +113,23 @@ def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
     assert (first.method, state.method) == ("wsnne", "wsnne")
     second = assess(request(logprobs=True, state=state), "Paris", ALIKE)
     assert (second.method, second.reasons[0]) == ("snne", "logprobs_missing")
+
+
+def test_calls_of_tools_settle_no_method() -> None:
+    asking = replace(request(logprobs=True), structured=True)
+    assert assess(asking, calling(1), [calling(1)] * 4).method == "snne"
+    assert asking.state.method is None
+
+
+def test_what_is_missing_to_compare_answers_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def compare(texts: Sequence[str], *, question: str | None = None) -> None:
+        raise MissingExtraError("sentence-transformers", extra="nli")
+
+    found = assess(guarding(similarity=compare), "Paris", ALIKE)
+    assert "scoring_failed" in found.reasons
+    assert 'pip install "snne-guard[nli]"' in caplog.text
 
 
 def test_one_reply_without_log_probabilities_settles_nothing() -> None:

@@ -71,14 +71,15 @@ def select_members(
             reasons.append("view_unreadable")
         else:
             reasons.append(f"{left_out}_samples")
-    members = [answer, *used] if include_answer else used
+    readable = problem in {None, "truncated"}
+    members = [answer, *used] if include_answer and readable else used
     if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
         reasons.append("mixed_models")
     return Members(
         texts=tuple(map(compared_text, members)),
         token_logprobs=tuple(member.token_logprobs for member in members),
         samples=tuple(used),
-        answer_readable=problem in {None, "truncated"},
+        answer_readable=readable,
         has_tool_calls=any(member.tool_calls is not None for member in members),
         reasons=tuple(dict.fromkeys(reasons)),
     )

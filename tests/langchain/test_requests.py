@@ -81,6 +81,16 @@ def test_a_disabled_guard_is_its_bare_model_visibly(
     assert record["decision"] == "unscored"
 
 
+@pytest.mark.parametrize("value", ["", "0", "false", "no", "off"])
+def test_only_a_yes_disables_a_guard(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNNE_GUARD_DISABLED", value)
+    with Server(split("Paris", *APART)) as server:
+        guard = guarded(server, threshold=0.1)
+        assert metadata_of(guard.invoke("x"))["decision"] == "flag"
+
+
 class Untouchable(BaseCache):
     """A cache that nobody may use."""
 

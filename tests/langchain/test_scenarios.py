@@ -78,6 +78,11 @@ def refused(*reasons: str, **fields: Any) -> Row:
     return Row(reasons=reasons, **{**unscored, **fields})
 
 
+def nothing_said(reason: str, answer: Answer) -> Row:
+    """Return a row in which the answer is no member, and the samples are."""
+    return refused(reason, answer=answer, n_used=4)
+
+
 def raised(error: type[BaseException], **fields: Any) -> Row:
     return Row(says=error, decision=None, **fields)
 
@@ -115,12 +120,12 @@ ROWS: dict[str, Row] = {
         decision="refuse",
     ),
     # -- What a reply says
-    "an empty answer": refused("answer_unreadable", answer=Answer(texts=[""])),
-    "an invisible answer": refused(
-        "answer_unreadable", answer=Answer(texts=["\u200b\u3164\ufeff"])
+    "an empty answer": nothing_said("answer_unreadable", Answer(texts=[""])),
+    "an invisible answer": nothing_said(
+        "answer_unreadable", Answer(texts=["\u200b\u3164\ufeff"])
     ),
-    "an answer of reasoning alone": refused(
-        "answer_unreadable", answer=Answer(texts=[THOUGHT])
+    "an answer of reasoning alone": nothing_said(
+        "answer_unreadable", Answer(texts=[THOUGHT])
     ),
     "an answer that thinks first": Row(
         answer=Answer(texts=[f"{THOUGHT} Paris"], tokens=["x"]),
@@ -134,11 +139,11 @@ ROWS: dict[str, Row] = {
         says=REFUSAL,
         decision="refuse",
     ),
-    "an answer that the provider filters": refused(
-        "answer_refused", answer=Answer(finish="content_filter")
+    "an answer that the provider filters": nothing_said(
+        "answer_refused", Answer(finish="content_filter")
     ),
-    "an answer that is a refusal": refused(
-        "answer_refused", answer=Answer(message={"content": None, "refusal": "No."})
+    "an answer that is a refusal": nothing_said(
+        "answer_refused", Answer(message={"content": None, "refusal": "No."})
     ),
     "an answer that is cut off": Row(
         answer=Answer(finish="length"), reasons=("answer_truncated",)
@@ -157,8 +162,8 @@ ROWS: dict[str, Row] = {
         method="snne",
         reasons=("logprobs_missing",),
     ),
-    "an answer that is an image": refused(
-        "answer_unreadable", answer=Answer(message=IMAGE)
+    "an answer that is an image": nothing_said(
+        "answer_unreadable", Answer(message=IMAGE)
     ),
     "an answer of another model": Row(
         answer=Answer(model="other"), reasons=("mixed_models",)
