@@ -18,9 +18,14 @@ from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError
 from snne_guard.limiter import Limiter
 from snne_guard.openai.answers import RefusalAs
-from snne_guard.openai.guarding import AsyncGuarding, Guarding
-from snne_guard.sampling.openai.apis import Api, ApiObject, ChatApi, ResponsesApi
-from snne_guard.sampling.openai.sender import ApiRequest
+from snne_guard.openai.guard import AsyncClientGuard, ClientGuard
+from snne_guard.sampling.openai.apis import (
+    Api,
+    ApiObject,
+    ApiRequest,
+    ChatApi,
+    ResponsesApi,
+)
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
@@ -82,20 +87,20 @@ class _Guarded:
     The names of its attributes must not clash with a client's own.
     """
 
-    _snne_guarding: Guarding | AsyncGuarding
+    _snne_guard: ClientGuard | AsyncClientGuard
     _snne_handle: Callable[[ApiRequest], Any]  # answers a request, or assesses it
 
     def post(self, path: str, **given: object) -> ApiObject:
         """Send a request, guarded if it asks for an answer; async callers await it."""
         request = _guarded_request(path, given)
         if request is None:
-            return self._snne_guarding.client.post(path, **given)
+            return self._snne_guard.client.post(path, **given)
         return self._snne_handle(request)
 
     def copy(self, **options: object) -> Self:
         """Return a guarded client with other options of the client."""
-        inner = self._snne_guarding.client.copy(**options)
-        copied: Self = _guarded_client(replace(self._snne_guarding, client=inner))
+        inner = self._snne_guard.client.copy(**options)
+        copied: Self = _guarded_client(replace(self._snne_guard, client=inner))
         return copied
 
     with_options = copy
@@ -114,12 +119,12 @@ class _Guarded:
             >>> seen
             []
         """
-        return self._snne_guarding.settings.notified.collected()
+        return self._snne_guard.settings.notified.collected()
 
     def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
         """Call ``create`` of a client that assesses where this one answers."""
-        handle = partial(self._snne_guarding.assess, answer=answer)
-        client = _guarded_client(self._snne_guarding, handle)
+        handle = partial(self._snne_guard.assess, answer=answer)
+        client = _guarded_client(self._snne_guard, handle)
         chat = "messages" in request
         api = client.chat.completions if chat else client.responses
         return api.create(**request)
@@ -223,14 +228,14 @@ def guard_client(
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
     settings = GuardSettings(**options)
     settings.check_calibration({})
-    kind = AsyncGuarding if isinstance(client, openai.AsyncOpenAI) else Guarding
-    guarding = kind(
+    kind = AsyncClientGuard if isinstance(client, openai.AsyncOpenAI) else ClientGuard
+    guard = kind(
         client=client,
         settings=settings,
         limiter=Limiter(settings.max_concurrency),
         refusal_as=refusal_as,
     )
-    guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guarding)
+    guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guard)
     return guarded
 
 
@@ -250,11 +255,11 @@ def _check_client(client: object, fallback: object) -> None:
 
 
 def _guarded_client(
-    guarding: Guarding | AsyncGuarding,
+    guard: ClientGuard | AsyncClientGuard,
     handle: Callable[[ApiRequest], Any] | None = None,
 ) -> Any:  # noqa: ANN401 - of a class that is made here
     """Return a client that shares everything with the user's except ``post``."""
-    own = guarding.client
+    own = guard.client
     kind: Any = type(own)
     client = object.__new__(_guarded_class(kind))
     for name, value in vars(own).items():
@@ -262,8 +267,8 @@ def _guarded_client(
         made_on_demand = inspect.getattr_static(kind, name, None)
         if not isinstance(made_on_demand, cached_property):
             vars(client)[name] = value
-    client._snne_guarding = guarding
-    client._snne_handle = handle or guarding.answer
+    client._snne_guard = guard
+    client._snne_handle = handle or guard.answer
     return client
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+from snne_guard.sampling.options import STREAMS, answer_settings
 from snne_guard.sampling.reading import (
     items_of,
     mapping_of,
@@ -18,13 +20,13 @@ from snne_guard.types import Sample
 __all__ = [
     "Api",
     "ApiObject",
+    "ApiRequest",
     "Body",
     "ChatApi",
     "ResponsesApi",
     "fields_of",
     "keep_first_choice",
     "remove_logprobs",
-    "text_of",
 ]
 
 ApiObject = Any
@@ -48,6 +50,7 @@ _CALLS = frozenset({"custom_tool_call", "function_call"})
 _OUTPUT_ITEMS = _CALLS | {"compaction", "message", "reasoning"}
 _OUTPUT_PARTS = frozenset({"output_text", "refusal", "text"})
 _TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
+_OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser"})
 
 
 # -- Chat Completions ------------------------------------------------------------------
@@ -97,7 +100,7 @@ def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample
     content = message.get("content")
     kinds = [mapping_of(part).get("type") for part in items_of(content)]
     return read_sample(
-        text=text_of(content),
+        text=_text_of(content),
         finish_reason=string_of(choice.get("finish_reason")),
         logprobs=_choice_logprobs(choice),
         calls=_calls(message),
@@ -196,7 +199,7 @@ def _read_output(fields: Mapping[str, Any]) -> Sample:
     kinds = {part.get("type") for part in parts}
     why = mapping_of(fields.get("incomplete_details")).get("reason")
     return read_sample(
-        text=text_of(parts),
+        text=_text_of(parts),
         finish_reason=string_of(why) or string_of(fields.get("status")),
         logprobs=_entries(parts),
         calls=[
@@ -234,6 +237,74 @@ Api = ChatApi | ResponsesApi
 # -- What both have --------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """A request as the ``post`` method of a client takes it.
+
+    Attributes:
+        api: Which API it is for.
+        path: Where it goes.
+        body: Its JSON body, ``extra_body`` included.
+        options: Headers, query, time limit and the like.
+        cast_to: Class of the answer.
+        stream_cls: Class of the stream; None: the answer comes in one piece.
+        optional: Parameters that the guard added; it can be sent without them.
+    """
+
+    api: Api
+    path: str
+    body: Body = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    cast_to: Any
+    stream_cls: Any = None
+    optional: frozenset[str] = frozenset()
+
+    @property
+    def model(self) -> str:
+        """Name of the model, empty where the server decides."""
+        return str(self.body.get("model") or "")
+
+    @property
+    def question(self) -> str | None:
+        """Text of the user's last message, None where there is none."""
+        for message in map(fields_of, reversed(self.api.messages(self.body))):
+            if message.get("role") == "user":
+                return _text_of(message.get("content"))
+        return None
+
+    @property
+    def answer_settings(self) -> dict[str, Any]:
+        """What the answer is drawn with, by a calibration's names."""
+        unset = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
+        return {"model": self.model, **answer_settings({**unset, **self.body})}
+
+    def unstreamed(self) -> Self:
+        """Return the same request for an answer in one piece."""
+        body = {k: v for k, v in self.body.items() if k not in STREAMS}
+        return replace(self, body=body, stream_cls=None)
+
+    def another(self) -> Self:
+        """Return a request for a further answer, without what is this one's alone."""
+        options = {k: v for k, v in self.options.items() if k not in _OF_ONE_REQUEST}
+        headers = {
+            name: value
+            for name, value in (options.get("headers") or {}).items()
+            if name.lower() != "idempotency-key"
+        }
+        return replace(self.unstreamed(), options={**options, "headers": headers})
+
+    def post(self, client: Any) -> Any:  # noqa: ANN401 - of either kind
+        """Send it by a client; what comes of an ``AsyncOpenAI`` is awaited."""
+        return client.post(
+            self.path,
+            body=self.body,
+            options=self.options,
+            cast_to=self.cast_to,
+            stream=self.stream_cls is not None,
+            stream_cls=self.stream_cls,
+        )
+
+
 def fields_of(value: object) -> dict[str, Any]:
     """Return the fields of an object of the ``openai`` package, or a mapping."""
     dump = getattr(value, "model_dump", None)
@@ -257,7 +328,7 @@ def remove_logprobs(part: ApiObject) -> None:
                 remove_logprobs(value)
 
 
-def text_of(content: object) -> str:
+def _text_of(content: object) -> str:
     """Return the text of a message's content, its parts joined."""
     if isinstance(content, str):
         return content
