@@ -4,7 +4,7 @@ from snne_guard.errors import MissingExtraError
 
 try:
     from snne_guard.server.app import create_app
-    from snne_guard.server.policies import ServerConfig, load_config
+    from snne_guard.server.config import ServerConfig, load_config
 except ModuleNotFoundError as error:
     msg = f"the {error.name} package"
     raise MissingExtraError(msg, extra="server") from error

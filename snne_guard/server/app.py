@@ -19,53 +19,50 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Lifespan
 
+from snne_guard.server.config import ServerConfig
 from snne_guard.server.gate import Gate
 from snne_guard.server.metrics import Metrics, live_routes
-from snne_guard.server.policies import ServerConfig
 from snne_guard.server.replies import JSON
 from snne_guard.server.service import Service
 
 __all__ = ["create_app", "run"]
 
 
-def create_app(config: ServerConfig, *, metrics: Metrics | None = None) -> Starlette:
-    """Return the server as an ASGI application.
+def create_app(config: ServerConfig) -> Starlette:
+    """Return the server as an ASGI application; ``state.metrics`` counts its calls.
 
     Args:
         config: From ``load_config``.
-        metrics: What counts calls; None: its own.
 
     Raises:
         ConfigurationError: A policy makes no sense, or a key for the upstream is
             missing.
     """
-    metrics = metrics or Metrics(show_texts=config.show_texts)
+    metrics = Metrics(show_texts=config.show_texts)
     service = Service(config, metrics)
-    routes: list[BaseRoute] = [Route("/ready", _health), *service.routes()]
-    if not config.keys:
-        routes += live_routes(metrics)
-    middleware = [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=config.cors_origins,
-            allow_methods=["*"],
-            allow_headers=["*"],
-            expose_headers=["*"],
-        ),
-        Middleware(
-            Gate,
-            local=not config.keys,
-            limit=config.max_requests_at_once,
-            origins=config.cors_origins,
-        ),
-    ]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         yield
         await service.close()
 
-    return _application(routes, middleware, lifespan=lifespan)
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=config.cors_origins,
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=["*"],
+    )
+    gate = Middleware(
+        Gate,
+        local=not config.keys,
+        limit=config.max_requests_at_once,
+        origins=config.cors_origins,
+    )
+    live = [] if config.keys else live_routes(metrics)
+    app = _application([*service.routes(), *live], [cors, gate], lifespan=lifespan)
+    app.state.metrics = metrics
+    return app
 
 
 def run(config: ServerConfig) -> None:
@@ -77,8 +74,8 @@ def run(config: ServerConfig) -> None:
     Raises:
         ConfigurationError: See ``create_app``.
     """
-    metrics = Metrics(show_texts=config.show_texts)
-    app = create_app(config, metrics=metrics)
+    app = create_app(config)
+    metrics: Metrics = app.state.metrics
     if config.keys and config.admin_port is not None:
         page = _application(live_routes(metrics), [Middleware(Gate, local=True)])
         admin = _Server(page, "127.0.0.1", config.admin_port, metrics)
@@ -121,8 +118,9 @@ def _application(
     *,
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
+    health = [Route("/health", _health), Route("/ready", _health)]
     app = Starlette(
-        routes=[Route("/health", _health), *routes],
+        routes=[*health, *routes],
         middleware=middleware,
         exception_handlers={HTTPException: _raise},
         lifespan=lifespan,

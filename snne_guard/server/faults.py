@@ -77,13 +77,13 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     """
     if isinstance(error, openai.APIStatusError | httpx2.HTTPStatusError):
         return _of_status(error.response, secret=secret)
-    for kinds, told in _TOLD.items():
+    for kinds, make in _FAULTS.items():
         if isinstance(error, kinds):
-            return told(error)
+            return make(error)
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
     _log.error("a request failed with %s%s", type(error).__name__, place)
-    if isinstance(error, ValueError | httpx2.InvalidURL):  # half a character, NaN
+    if isinstance(error, ValueError):  # half a character, NaN
         return Fault(400, "the request cannot be forwarded")
     message = "the server failed; its log names the error"
     return Fault(500, message, code="server_failed")
@@ -124,7 +124,7 @@ def _withheld(error: UncertainAnswerError) -> Fault:
 
 _UNSERVED = "this address is not served, or not by this method"
 _NO_ANSWER = "the upstream could not be reached, broke off or gave no answer"
-_TOLD: dict[tuple[type[Exception], ...], Callable[[Any], Fault]] = {
+_FAULTS: dict[tuple[type[Exception], ...], Callable[[Any], Fault]] = {
     (Fault,): lambda error: error,
     (HTTPException,): lambda error: Fault(
         error.status_code, _UNSERVED, headers=error.headers

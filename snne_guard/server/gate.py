@@ -6,13 +6,14 @@ import asyncio
 import re
 import uuid
 from collections.abc import Collection
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from snne_guard.server.config import requires_keys
 from snne_guard.server.faults import Fault, fault_of
-from snne_guard.server.policies import requires_keys
 from snne_guard.server.replies import JSON
 
 __all__ = ["SECONDS_A_PART", "Gate"]
@@ -45,55 +46,36 @@ class Gate:
     ) -> None:
         self._app, self._local, self._limit = app, local, limit
         self._origins = origins
-        self._in_flight = 0
+        self._in_flight: set[ExitStack] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        given = Headers(scope=scope).get("x-request-id")
+        request_id = given or f"req_{uuid.uuid4().hex}"
         started = False
-        request_id = (
-            Headers(scope=scope).get("x-request-id") or f"req_{uuid.uuid4().hex}"
-        )
 
         async def answer(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 MutableHeaders(scope=message).setdefault("x-request-id", request_id)
+            elif not message.get("more_body"):
+                slot.close()  # a client may send its next request now
             await send(message)
 
-        try:
-            await self._serve(scope, receive, answer)
-        except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
-            fault = fault_of(error)
-            if not started:  # else the server closes the connection
-                told = JSON(fault.body, fault.status, fault.headers)
-                await told(scope, receive, answer)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._check(scope)
-        path: str = scope["path"]
-        is_call = path.startswith("/v1/") or scope["method"] == "POST"
-        if is_call and self._in_flight >= self._limit:
-            message = f"{self._limit} requests are in flight, which is the limit"
-            wait = {"retry-after": "1"}
-            raise Fault(429, message, code="too_many_requests", headers=wait)
-        slots = int(is_call)
-        self._in_flight += slots
-
-        async def answer(message: Message) -> None:
-            nonlocal slots
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                self._in_flight -= slots  # a client may send its next request now
-                slots = 0
-            await send(message)
-
-        try:
-            await self._while_there(scope, receive, answer)
-        finally:
-            self._in_flight -= slots
+        with ExitStack() as slot:
+            try:
+                self._check(scope)
+                self._take_slot(slot, scope)
+                await self._while_there(scope, receive, answer)
+            except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
+                fault = fault_of(error)
+                if not started:  # else the server closes the connection
+                    response = JSON(fault.body, fault.status, fault.headers)
+                    await response(scope, receive, answer)
 
     async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, and stop if its client disconnects."""
@@ -125,15 +107,28 @@ class Gate:
         path: bytes = scope.get("raw_path") or scope["path"].encode()
         if not _PATH.fullmatch(path) or {b".", b".."} & {*path.split(b"/")}:
             raise Fault(404, "this address is not served")
-        if self._local and not _is_local(scope):
+        if not self._local:
+            return
+        if not _is_local(scope):
             message = "without keys, only this machine may call, by a local name"
             raise Fault(403, message, code="local_only")
         origin = Headers(scope=scope).get("origin")
-        if not self._local or origin is None or {origin, "*"} & {*self._origins}:
+        if origin is None or {origin, "*"} & {*self._origins}:
             return
         if requires_keys(urlsplit(origin).hostname or ""):
             message = "a web page from elsewhere may call only with --cors-origin"
             raise Fault(403, message, code="local_only")
+
+    def _take_slot(self, slot: ExitStack, scope: Scope) -> None:
+        """Count a call as in flight until the slot is closed."""
+        if not scope["path"].startswith("/v1/") and scope["method"] != "POST":
+            return
+        if len(self._in_flight) >= self._limit:
+            message = f"{self._limit} requests are in flight, which is the limit"
+            wait = {"retry-after": "1"}
+            raise Fault(429, message, code="too_many_requests", headers=wait)
+        self._in_flight.add(slot)
+        slot.callback(self._in_flight.discard, slot)
 
 
 def _is_local(scope: Scope) -> bool:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Mapping,
-)
-from contextlib import aclosing
-from typing import Any, Self
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
+from typing import Any
 
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from snne_guard.server.faults import Fault
 
-__all__ = ["JSON", "ClosingStream", "EventStream", "event_of"]
+__all__ = ["JSON", "ClosingStream", "event_of", "event_stream"]
 
 PATIENCE = 10.0
 """Seconds without an event after which a comment keeps the connection open."""
@@ -51,8 +43,9 @@ class ClosingStream(StreamingResponse):
         *,
         close: Callable[[], Awaitable[None]],
         status: int = 200,
+        media_type: str | None = None,
     ) -> None:
-        super().__init__(parts, status)
+        super().__init__(parts, status, media_type=media_type)
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,71 +56,55 @@ class ClosingStream(StreamingResponse):
             await self._close()
 
 
-class EventStream(ClosingStream):
-    """Sends events as they arrive, and a comment after ten seconds without one.
+async def event_stream(
+    events: AsyncGenerator[bytes], *, fault_of: Callable[[Exception], Fault]
+) -> ClosingStream:
+    """Return a stream of events, and of comments where none comes for ten seconds.
 
-    A separate task reads the events, so that no timeout here can interrupt the guard.
+    The first is waited for, so that an early fault can set the HTTP status.
 
     Args:
         events: What is sent; it is closed in any case.
-        told: Returns what the client is told about an error.
+        fault_of: Returns what the client is told about an error.
+
+    Raises:
+        Exception: What the events fail with before the first.
     """
+    parts = _kept_alive(events)
+    first = await anext(parts)
 
-    media_type = "text/event-stream"
-
-    def __init__(
-        self, events: AsyncGenerator[bytes], *, told: Callable[[Exception], Fault]
-    ) -> None:
-        super().__init__(self._sent(), close=self.stop)
-        self.headers["cache-control"] = "no-store"
-        self._told = told
-        self._queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(16)
-        self._reading = asyncio.create_task(self._read(events))
-        self._first: bytes | Exception | None = None
-
-    async def ready(self) -> Self:
-        """Wait for the first event, so that an early fault can set the HTTP status.
-
-        Raises:
-            Exception: What the request fails with.
-        """
+    async def sent() -> AsyncGenerator[bytes]:
+        yield first
         try:
-            self._first = await self._next()
-        except BaseException:
-            await self.stop()
-            raise
-        if isinstance(self._first, Exception):
-            raise self._first
-        return self
-
-    async def stop(self) -> None:
-        """Stop reading the events."""
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
-
-    async def _sent(self) -> AsyncIterator[bytes]:
-        item = self._first
-        while isinstance(item, bytes):
-            yield item
-            item = await self._next()
-        if item is not None:
-            fault = self._told(item)
-            error = {"message": str(fault)}
-            yield event_of({"error": error, **fault.body, "type": "error"})
-
-    async def _next(self) -> bytes | Exception | None:
-        try:
-            return await asyncio.wait_for(self._queue.get(), PATIENCE)
-        except TimeoutError:
-            return _ALIVE
-
-    async def _read(self, events: AsyncGenerator[bytes]) -> None:
-        """Put events in the queue; last what ends the stream: an error, or None."""
-        last: Exception | None = None
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    await self._queue.put(event)
+            async for part in parts:
+                yield part
         except Exception as error:  # noqa: BLE001 - the client is told of it
-            last = error
-        await self._queue.put(last)
+            fault = fault_of(error)
+            # Clients of one API look for ``error``, those of the other for ``message``.
+            fields = {"error": {"message": str(fault)}, **fault.body, "type": "error"}
+            yield event_of(fields)
+
+    stream = ClosingStream(sent(), close=parts.aclose, media_type="text/event-stream")
+    stream.headers["cache-control"] = "no-store"
+    return stream
+
+
+async def _kept_alive(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield events as they come, and a comment after ten seconds without one.
+
+    Each is waited for in a task of its own, so that no timeout interrupts the guard.
+    """
+    coming = asyncio.ensure_future(anext(events, None))
+    try:
+        while True:
+            if not (await asyncio.wait({coming}, timeout=PATIENCE))[0]:
+                yield _ALIVE
+            elif (event := coming.result()) is None:
+                return
+            else:
+                yield event
+                coming = asyncio.ensure_future(anext(events, None))
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+        await events.aclose()

@@ -26,22 +26,31 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.files import json_object
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.scorers import score
+from snne_guard.server.config import Access, KeyTable, ServerConfig, guard_options
 from snne_guard.server.faults import UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.metrics import Metrics
-from snne_guard.server.policies import Access, KeyTable, ServerConfig, guard_options
-from snne_guard.server.replies import JSON, EventStream, event_of
-from snne_guard.server.upstream import PASSED, UpstreamClient, forward
+from snne_guard.server.replies import JSON, event_of, event_stream
+from snne_guard.server.upstream import PASSED, UpstreamClient, draw_headers, forward
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
 
 __all__ = ["Service"]
 
-_SENT_UP = ("idempotency-key", "x-client-request-id", "x-request-id")
-_OF_AN_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
+MAX_BODY = 32 * 2**20
+"""Bytes that the body of a request to be guarded may have."""
+
+_Chunks = openai.AsyncStream[ChatCompletionChunk]
+_Events = openai.AsyncStream[ResponseStreamEvent]
+_APIS: dict[str, tuple[type[Any], type[Any], bytes]] = {
+    "/chat/completions": (ChatCompletion, _Chunks, b"data: [DONE]\n\n"),
+    "/responses": (OpenAIResponse, _Events, b""),
+}
+"""Class of an answer, class of its stream, and what ends the stream."""
+
 _LONGEST = 60_000
 """Most characters that a client may have compared: the time grows with them."""
 
-Handle = Callable[[Request, Access, str], Awaitable[Response]]
+Handle = Callable[[Request, Access], Awaitable[Response]]
 
 
 class _ToScore(BaseModel):
@@ -64,7 +73,6 @@ class Service:
 
     def __init__(self, config: ServerConfig, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._config = config
         self._keys = KeyTable(config)
         self._upstream = config.upstream.rstrip("/")
         self._http = UpstreamClient()
@@ -93,56 +101,34 @@ class Service:
 
     def routes(self) -> list[Route]:
         """Return all routes except those of the live page."""
-        chat = partial(
-            self._answer,
-            whole=ChatCompletion,
-            part=ChatCompletionChunk,
-            end=b"data: [DONE]\n\n",
-        )
-        responses = partial(
-            self._answer, whole=OpenAIResponse, part=ResponseStreamEvent, end=b""
-        )
         guarded: dict[str, Handle] = {
-            "/v1/chat/completions": chat,
-            "/v1/responses": responses,
+            **{f"/v1{path}": self._answer for path in _APIS},
             "/snne/score": self._score,
             "/snne/assess": self._assess,
         }
         gzip = [Middleware(GZipMiddleware, minimum_size=1000)]
         answered = [
-            Route(
-                path,
-                partial(self._serve, handle=handle),
-                methods=["POST"],
-                middleware=gzip,
-            )
+            Route(path, self._endpoint(handle), methods=["POST"], middleware=gzip)
             for path, handle in guarded.items()
         ]
-        passed = partial(self._serve, handle=self._pass)
+        passed = self._endpoint(self._pass)
         return answered + [
             Route(path, passed, methods=[*methods]) for path, methods in PASSED
         ]
 
-    async def _serve(self, request: Request, *, handle: Handle) -> Response:
-        """Serve a request under the policy that it asks for, if it may.
+    def _endpoint(self, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
+        """Return what serves the requests to a path, if their keys may do so."""
 
-        Raises:
-            Fault: What the client is told.
-        """
-        access = self._keys.access(request.headers.get("authorization"))
-        if access is None:
-            message = "the key is missing or unknown"
-            raise Fault(401, message, code="invalid_api_key")
-        policy = request.headers.get("x-snne-guard-policy") or access.policies[0]
-        if policy not in access.policies:
-            message = "this key may not use that policy, or no policy has that name"
-            raise Fault(403, message, code="policy_not_allowed")
-        try:
-            return await handle(request, access, policy)
-        except Exception as error:  # noqa: BLE001 - it has a place in the API
-            raise self._told(error, access) from None
+        async def serve(request: Request) -> Response:
+            access = self._keys.access(request.headers)
+            try:
+                return await handle(request, access)
+            except Exception as error:  # noqa: BLE001 - it has a place in the API
+                raise self._fault(error, access) from None
 
-    def _told(self, error: Exception, access: Access) -> Fault:
+        return serve
+
+    def _fault(self, error: Exception, access: Access) -> Fault:
         """Return what a client is told of an error; count it where it is upstream's."""
         fault = fault_of(error, secret=access.secret)
         if isinstance(error, UPSTREAM_ERRORS):
@@ -154,34 +140,26 @@ class Service:
 
     # -- Answers -----------------------------------------------------------------------
 
-    async def _answer(
-        self,
-        request: Request,
-        access: Access,
-        policy: str,
-        *,
-        whole: type[Any],
-        part: Any,  # noqa: ANN401 - a class, or a union of several
-        end: bytes,
-    ) -> Response:
+    async def _answer(self, request: Request, access: Access) -> Response:
         path = request.url.path.removeprefix("/v1")
-        content = await self._content(request)
+        content = await _content(request)
         body = json_object(content)
         if body.get("background") and path == "/responses":
-            if self._settings[policy].withholds:
+            if self._settings[access.policy].withholds:
                 raise Fault(400, "background answers cannot be held back")
-            return await self._pass(request, access, policy, content)
+            return await self._pass(request, access, content)
+        answer_cls, stream_cls, end = _APIS[path]
         post = partial(
-            self._guards[policy].post,
+            self._guards[access.policy].post,
             path,
             body=body,
-            cast_to=whole,
-            options={"headers": _headers(request, access)},
+            cast_to=answer_cls,
+            options={"headers": draw_headers(request, access)},
         )
         if body.get("stream"):
-            opening = post(stream=True, stream_cls=openai.AsyncStream[part])
-            told = partial(self._told, access=access)
-            return await EventStream(_events(opening, end), told=told).ready()
+            events = _events(post(stream=True, stream_cls=stream_cls), end)
+            fault = partial(self._fault, access=access)
+            return await event_stream(events, fault_of=fault)
         fields = _fields(await post())
         record = fields["snne_guard"]
         headers = {
@@ -192,7 +170,7 @@ class Service:
         return JSON(fields, headers=headers)
 
     async def _pass(
-        self, request: Request, access: Access, _: str, body: bytes | None = None
+        self, request: Request, access: Access, body: bytes | None = None
     ) -> Response:
         """Pass on a request that asks for no answer, or for one to be fetched later."""
         if request.url.path.startswith("/v1/files") and not access.files:
@@ -207,11 +185,11 @@ class Service:
 
     # -- Answers that exist already ----------------------------------------------------
 
-    async def _score(self, request: Request, _: Access, policy: str) -> Response:
-        given = _ToScore(**json_object(await self._content(request)))
+    async def _score(self, request: Request, access: Access) -> Response:
+        given = _ToScore(**json_object(await _content(request)))
         if sum(map(len, [*given.answers, given.question or ""])) > _LONGEST:
             raise Fault(400, f"expected at most {_LONGEST} characters to compare")
-        settings = self._settings[policy]
+        settings = self._settings[access.policy]
         work = partial(
             score,
             **given.model_dump(),
@@ -228,41 +206,32 @@ class Service:
             }
         )
 
-    async def _assess(self, request: Request, access: Access, policy: str) -> Response:
-        body = json_object(await self._content(request))
+    async def _assess(self, request: Request, access: Access) -> Response:
+        body = json_object(await _content(request))
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
             raise Fault(400, "expected answer to be a text")
         name = "messages" if "messages" in body else "input"
         if name not in body:
             raise Fault(400, "expected messages or an input")
-        assessment = await self._guards[policy].assess(
+        assessment = await self._guards[access.policy].assess(
             answer=answer,
             **{each: body.pop(each, None) for each in (name, "model")},
             extra_body=body,
-            extra_headers=_headers(request, access),
+            extra_headers=draw_headers(request, access),
         )
         return JSON(assessment.to_metadata())
 
-    async def _content(self, request: Request) -> bytes:
-        most, content = self._config.max_body, bytearray()
-        async for chunk in request.stream():
-            content += chunk
-            if len(content) > most:
-                message = f"the body has more than {most} bytes"
-                raise Fault(413, message, code="request_too_large")
-        return bytes(content)
 
-
-def _headers(request: Request, access: Access) -> dict[str, Any]:
-    """Return the headers that go up with each draw; nothing else of the client's."""
-    given = request.headers
-    headers: dict[str, Any] = {name: given[name] for name in _SENT_UP if name in given}
-    headers["Authorization"] = access.authorization or openai.Omit()
-    for name in _OF_AN_ACCOUNT:
-        chosen = given.get(name) if access.secret is None else None
-        headers[name] = chosen or openai.Omit()
-    return headers
+async def _content(request: Request) -> bytes:
+    """Return the body of a request, if it is not too large."""
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > MAX_BODY:
+            message = f"the body has more than {MAX_BODY} bytes"
+            raise Fault(413, message, code="request_too_large")
+    return bytes(content)
 
 
 async def _events(opening: Awaitable[Any], end: bytes) -> AsyncGenerator[bytes]:

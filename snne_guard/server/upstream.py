@@ -7,12 +7,13 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx2
+import openai
 from starlette.requests import Request
 
-from snne_guard.server.policies import Access
+from snne_guard.server.config import Access
 from snne_guard.server.replies import ClosingStream
 
-__all__ = ["PASSED", "UpstreamClient", "forward"]
+__all__ = ["PASSED", "UpstreamClient", "draw_headers", "forward"]
 
 PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/v1/models", ("GET",)),
@@ -50,7 +51,8 @@ _SENT_WITH_OWN_KEY = frozenset(
     }
 )
 """Headers that are safe with the server's own upstream key: none selects an account."""
-_OF_AN_ACCOUNT = frozenset({b"set-cookie", b"openai-organization", b"openai-project"})
+_SENT_WITH_DRAWS = ("idempotency-key", "x-client-request-id", "x-request-id")
+_ACCOUNTS = ("openai-organization", "openai-project")
 
 
 class UpstreamClient(httpx2.AsyncClient):
@@ -93,6 +95,19 @@ class UpstreamClient(httpx2.AsyncClient):
         """Close all connections."""
         for pool in self._pools:
             await pool.aclose()
+
+
+def draw_headers(request: Request, access: Access) -> dict[str, Any]:
+    """Return the headers that go up with each draw; nothing else of the client's."""
+    given = request.headers
+    headers: dict[str, Any] = {
+        name: given[name] for name in _SENT_WITH_DRAWS if name in given
+    }
+    headers["Authorization"] = access.authorization or openai.Omit()
+    for name in _ACCOUNTS:
+        chosen = given.get(name) if access.secret is None else None
+        headers[name] = chosen or openai.Omit()
+    return headers
 
 
 async def forward(
@@ -141,7 +156,9 @@ async def forward(
     passed = ClosingStream(
         response.aiter_raw(), close=response.aclose, status=response.status_code
     )
-    dropped = {b"date"} | (_OF_AN_ACCOUNT if own_key else set())
+    dropped = {b"date"}
+    if own_key:
+        dropped |= {b"set-cookie", *(name.encode() for name in _ACCOUNTS)}
     passed.raw_headers = _kept(response.headers.raw, dropped)
     passed.raw_headers.append((b"x-snne-guard", b"passthrough"))
     return passed

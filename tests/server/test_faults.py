@@ -118,7 +118,7 @@ def test_what_breaks_here_is_no_traceback(
         msg = "secret"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("snne_guard.server.service._headers", broken)
+    monkeypatch.setattr("snne_guard.server.service.draw_headers", broken)
     with Server(always()) as upstream, serving(upstream.url) as running:
         got = call(running, "chat/completions", CHAT)
     assert got.status_code == 500

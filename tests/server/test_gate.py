@@ -23,8 +23,9 @@ def upstream() -> Iterator[Server]:
 
 
 @pytest.fixture
-def running(upstream: Server) -> Iterator[Running]:
-    with serving(upstream.url, max_body=2000) as found:
+def running(upstream: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setattr("snne_guard.server.service.MAX_BODY", 2000)
+    with serving(upstream.url) as found:
         yield found
 
 

@@ -7,16 +7,18 @@ import hmac
 import ipaddress
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import Headers
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
+from snne_guard.server.faults import Fault
 from snne_guard.types import Prices
 
 __all__ = [
@@ -62,7 +64,6 @@ class ServerConfig(_Table):
         admin_port: Port on 127.0.0.1 for the live page and metrics, if there are keys.
         cors_origins: Origins of the web pages that may call; ``*``: all.
         max_requests_at_once: How many calls may be in flight; more get status 429.
-        max_body: Bytes that the body of a guarded request may have.
         show_texts: Whether the live page shows questions and answers.
         policies: Options of a guard by name. The first is the default; none: one that
             is called ``default`` and has the guard's own defaults.
@@ -75,7 +76,6 @@ class ServerConfig(_Table):
     admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     cors_origins: list[str] = []
     max_requests_at_once: Annotated[int, Field(ge=1)] = 200
-    max_body: Annotated[int, Field(ge=1)] = 32 * 2**20
     show_texts: bool = False
     policies: dict[str, dict[str, Any]] = {}
     keys: dict[str, KeyOptions] = {}
@@ -158,21 +158,21 @@ class Access:
     """What a request may do.
 
     Attributes:
-        policies: Names of the policies that it may use, its default first.
+        policy: The policy that holds for it.
         files: Whether it may use ``/v1/files``.
         authorization: The header that is sent upstream; None: none is.
         secret: The server's own key for the upstream, blank if it needs none; None if
             the client's key is sent.
     """
 
-    policies: tuple[str, ...]
+    policy: str
     files: bool = True
     authorization: str | None = field(default=None, repr=False)
     secret: str | None = field(default=None, repr=False)
 
 
 class KeyTable:
-    """Who may call.
+    """Who may call, and under which policies.
 
     Args:
         config: Names the keys.
@@ -189,42 +189,55 @@ class KeyTable:
                 "[keys.NAME] for each key; without keys, listen on 127.0.0.1"
             )
             raise ConfigurationError(msg)
-        self._anyone = None if config.keys else tuple(config.policies)
-        self._accesses = [
-            (bytes.fromhex(key.sha256), _access(name, key))
+        self._policies = [*config.policies]
+        self._keys = [
+            (bytes.fromhex(key.sha256), key, _upstream_key(name, key))
             for name, key in config.keys.items()
         ]
 
-    def access(self, authorization: str | None) -> Access | None:
-        """Return what a request may do, None where its key is unknown.
+    def access(self, headers: Headers) -> Access:
+        """Return what a request with these headers may do.
 
-        Args:
-            authorization: Its header of that name.
+        Raises:
+            Fault: Its key is unknown, or may not use the policy that it asks for.
         """
-        if self._anyone is not None:
-            return Access(policies=self._anyone, authorization=authorization)
-        scheme, _, key = (authorization or "").partition(" ")
-        # An empty key has a hash, too, and somebody may have put it in the table.
-        if scheme.lower() != "bearer" or not key.strip():
-            return None
-        digest = hashlib.sha256(key.strip().encode("latin-1")).digest()  # as it came
+        authorization = headers.get("authorization")
+        if not self._keys:
+            policy = _chosen(headers, self._policies)
+            return Access(policy=policy, authorization=authorization)
+        scheme, _, given = (authorization or "").partition(" ")
+        digest = hashlib.sha256(given.strip().encode("latin-1")).digest()  # as it came
         # All are compared, so that the timing does not reveal which one matches.
         matching = [
-            access
-            for known, access in self._accesses
+            (key, secret)
+            for known, key, secret in self._keys
             if hmac.compare_digest(known, digest)
         ]
-        return matching[0] if matching else None
+        # An empty key has a hash, too, and somebody may have put it in the table.
+        if scheme.lower() != "bearer" or not given.strip() or not matching:
+            message = "the key is missing or unknown"
+            raise Fault(401, message, code="invalid_api_key")
+        key, secret = matching[0]
+        return Access(
+            policy=_chosen(headers, key.policies),
+            files=key.files,
+            authorization=f"Bearer {secret}" if secret else None,
+            secret=secret,
+        )
 
 
-def _access(name: str, key: KeyOptions) -> Access:
+def _upstream_key(name: str, key: KeyOptions) -> str:
     secret = os.environ.get(key.upstream_key or "", "").strip()
     if key.upstream_key is not None and not secret:
         msg = f"key {name} needs the environment variable {key.upstream_key}"
         raise ConfigurationError(msg)
-    return Access(
-        policies=tuple(key.policies),
-        files=key.files,
-        authorization=f"Bearer {secret}" if secret else None,
-        secret=secret,
-    )
+    return secret
+
+
+def _chosen(headers: Headers, policies: Sequence[str]) -> str:
+    """Return the policy that a request asks for, the first if it names none."""
+    policy = headers.get("x-snne-guard-policy") or policies[0]
+    if policy not in policies:
+        message = "this key may not use that policy, or no policy has that name"
+        raise Fault(403, message, code="policy_not_allowed")
+    return policy
