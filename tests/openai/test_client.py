@@ -15,6 +15,7 @@ from snne_guard import ConfigurationError, MissingExtraError, SNNEGuard
 from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
 from snne_guard.openai.client import GuardOptions
 from tests.openai.guarded import PATHS, guarded, text_of
+from tests.support.calibrations import calibration
 from tests.support.openai_clients import WAYS
 from tests.support.openai_server import (
     APART,
@@ -25,6 +26,8 @@ from tests.support.openai_server import (
     always,
     split,
 )
+
+OWN = openai.OpenAI(api_key="x")
 
 
 def test_a_guarded_client_is_of_the_same_class() -> None:
@@ -121,16 +124,25 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
         ({"fallback": 3}, "expected fallback to be"),
         ({"refusal_as": "both"}, "expected refusal_as to be one of 'content'"),
         ({"treshold": 0.4}, "treshold"),
+        ({"calibration": calibration(), "n": 6}, "n=5, here n=6"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
     options: dict[str, Any], message: str
 ) -> None:
-    with (
-        openai.OpenAI(api_key="x") as own,
-        pytest.raises((ConfigurationError, TypeError), match=message),
-    ):
-        guard_client(own, **options)
+    with pytest.raises((ConfigurationError, TypeError), match=message):
+        guard_client(OWN, **options)
+
+
+@pytest.mark.parametrize(
+    ("client", "message"),
+    [(object(), "got object"), (guard_client(OWN), "guarded already")],
+)
+def test_what_is_no_client_or_guarded_already_is_refused(
+    client: Any, message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        guard_client(client)
 
 
 def test_without_the_openai_package_it_says_what_to_install(
@@ -140,17 +152,6 @@ def test_without_the_openai_package_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "snne_guard.openai")
     with pytest.raises(MissingExtraError, match=r"snne-guard\[openai\]"):
         importlib.import_module("snne_guard.openai")
-
-
-def test_what_is_no_client_or_guarded_already_is_refused() -> None:
-    stranger: Any = object()
-    with pytest.raises(ConfigurationError, match="got object"):
-        guard_client(stranger)
-    with (
-        openai.OpenAI(api_key="x") as own,
-        pytest.raises(ConfigurationError, match="guarded already"),
-    ):
-        guard_client(guard_client(own))
 
 
 def test_a_disabled_guard_is_the_bare_client(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,15 @@
-"""What an application gets for an answer, accepted or not."""
+"""What an application gets for an answer: accepted, withheld or failed.
+
+What becomes of odd replies is the same as for LangChain, whose tests hold it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import pickle
+from operator import attrgetter
 from typing import Any
 
 import openai
@@ -12,9 +18,12 @@ from openai.types.chat import ChatCompletion
 
 from snne_guard import (
     ConfigurationError,
+    SamplingError,
     UncertainAnswerError,
 )
+from snne_guard.openai import guard_client
 from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
+from tests.support.calibrations import calibration
 from tests.support.observers import Watcher
 from tests.support.openai_clients import WAYS, content
 from tests.support.openai_server import (
@@ -23,6 +32,7 @@ from tests.support.openai_server import (
     RESPONSES,
     Answer,
     Asked,
+    Server,
     always,
     split,
 )
@@ -48,7 +58,10 @@ def test_an_accepted_answer_is_what_the_client_gives(path: str, way: str) -> Non
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", PATHS)
-def test_a_refused_answer_is_an_ordinary_one(path: str, way: str) -> None:
+def test_a_refused_answer_is_an_ordinary_one(
+    path: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "snne_guard")
     script = split("Paris", *APART)
     with guarded(script, way, threshold=0.4, on_uncertain="refuse") as (_, call):
         answer = call(path)
@@ -59,7 +72,7 @@ def test_a_refused_answer_is_an_ordinary_one(path: str, way: str) -> None:
     assert (answer.id[:11], answer.model) == ("snne-guard-", "test-model")
     assert answer.usage.total_tokens == 6
     assert answer.snne_guard["decision"] == "refuse"
-    assert "Paris" not in answer.to_json()
+    assert "Paris" not in answer.to_json() + repr(answer) + caplog.text
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -91,28 +104,37 @@ def test_of_choices_that_nobody_asked_for_the_assessed_one_is_delivered(
         for index, text in [(1, "Rome"), (0, "Paris"), (2, "Lyon")]
     ]
     script = split(Answer(body={"id": "c", "choices": choices}), *APART)
-    with guarded(script, way, observers=[watcher]) as (_, call):
-        answer = call()
-    (choice,) = answer.choices
-    assert watcher.only.answer is not None
-    assert watcher.only.answer.text == choice.message.content == "Paris"
+    with guarded(script, way, observers=[watcher]) as (server, call):
+        (choice,) = call().choices
+        assert watcher.only.answer is not None
+        assert watcher.only.answer.text == choice.message.content == "Paris"
+        server.script = always("Paris", "Rome", choices=2)
+        assert content(call.stream()[0]) == "Paris"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_withheld_answer_can_be_an_error(way: str) -> None:
-    script = split("Paris", *APART)
-    with guarded(script, way, threshold=0.4, on_uncertain="raise") as (_, call):
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "options", [{"on_uncertain": "raise"}, {"on_uncertain": "refuse", "refusal": None}]
+)
+def test_a_withheld_answer_can_be_an_error_that_says_nothing_of_it(
+    options: Any, stream: bool, path: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "snne_guard")
+    with guarded(split("Paris", *APART), way, threshold=0.4, **options) as (_, call):
         with pytest.raises(UncertainAnswerError, match=r"uncertainty of 1\.000") as it:
-            call()
-        assert it.value.uncertainty == 1.0
-        locals_ = []
-        trace = it.value.__traceback__
-        while trace is not None:
-            if "/snne_guard/" in trace.tb_frame.f_code.co_filename:
-                locals_.append(repr(trace.tb_frame.f_locals))
-            trace = trace.tb_next
-    assert locals_
-    assert not any("Paris" in each for each in locals_)
+            call(path, stream=stream)
+    assert it.value.uncertainty == 1.0
+    seen = []
+    trace = it.value.__traceback__
+    while trace is not None:
+        if "/snne_guard/" in trace.tb_frame.f_code.co_filename:
+            seen.append(repr(trace.tb_frame.f_locals))
+        trace = trace.tb_next
+    assert seen
+    seen += [repr(it.value), str(pickle.dumps(it.value)), caplog.text]
+    assert not any("Paris" in each for each in seen)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -137,37 +159,22 @@ def test_another_model_can_answer_instead(path: str, way: str) -> None:
     assert keys.count("1") == 1  # the answer's
 
 
-def test_a_fallback_may_be_async() -> None:
-    async def fallback(body: dict[str, Any]) -> str:
-        assert body == CHAT
-        return "Bern"
+async def awaited(body: dict[str, Any]) -> str:
+    assert body == CHAT
+    return "Bern"
 
+
+def plain(_: dict[str, Any]) -> str:
+    with pytest.raises(RuntimeError):  # it does not hold up the loop
+        asyncio.get_running_loop()
+    return "Bern"
+
+
+@pytest.mark.parametrize("fallback", [awaited, plain])
+def test_a_fallback_may_be_an_async_function_or_a_plain_one(fallback: Any) -> None:
     options: Any = {"on_uncertain": "fallback", "fallback": fallback, "threshold": 0.4}
     with guarded(split("Paris", *APART), "tasks", **options) as (_, call):
         assert text_of(call()) == "Bern"
-
-
-def test_a_plain_function_as_fallback_runs_off_the_event_loop() -> None:
-    def fallback(_: dict[str, Any]) -> str:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return "Bern"
-        return "on the loop"
-
-    options: Any = {"on_uncertain": "fallback", "fallback": fallback, "threshold": 0.4}
-    with guarded(split("Paris", *APART), "tasks", **options) as (_, call):
-        assert text_of(call()) == "Bern"
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_without_a_text_a_refusal_is_an_error(way: str) -> None:
-    options: Any = {"threshold": 0.4, "on_uncertain": "refuse", "refusal": None}
-    with (
-        guarded(split("Paris", *APART), way, **options) as (_, call),
-        pytest.raises(UncertainAnswerError),
-    ):
-        call()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -219,13 +226,6 @@ def test_an_assessment_has_everything(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_assessment_of_no_answer_is_the_client_s_error(way: str) -> None:
-    with guarded(always(status=400), way) as (_, call):
-        with pytest.raises(openai.BadRequestError):
-            call.wait(call.client.assess(**CHAT))
-
-
-@pytest.mark.parametrize("way", WAYS)
 def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
     def question(messages: list[Any]) -> str:
         return f"{len(messages)}: {messages[0]['content']}"
@@ -234,3 +234,87 @@ def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
         chat = call.wait(call.client.assess(**CHAT))
         response = call.wait(call.client.assess(**RESPONSES))
     assert chat.question == response.question == "1: Capital of France?"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [(PATHS[0], "max_completion_tokens"), (PATHS[1], "max_output_tokens")],
+)
+def test_a_calibration_holds_for_requests_like_the_graded_ones(
+    path: str, limit: str, way: str
+) -> None:
+    given = calibration(model="test-model", answer_temperature=0.0, max_tokens=9)
+    alike: dict[str, Any] = {"temperature": 0, limit: 9}
+    others: list[dict[str, Any]] = [
+        {**alike, "model": "other"},
+        {**alike, "temperature": 0.5},
+        {**alike, limit: 10},
+        {limit: 9},
+    ]
+    with guarded(always("Paris"), way, calibration=given) as (_, call):
+        assert call(path, **alike).snne_guard["decision"] == "accept"
+        for other in others:
+            record = call(path, **other).snne_guard
+            found = (record["uncertainty"], record["decision"], record["reasons"])
+            assert found == (0.0, "flag", ["uncalibrated"])
+
+
+# -- Faults ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(status=401), openai.AuthenticationError),
+        (Answer(body={"error": {"code": "x"}}), SamplingError),
+        (Answer(body={"id": "x", "choices": []}), SamplingError),
+    ],
+)
+def test_an_answer_that_fails_raises_as_it_is(
+    answer: Answer, error: type[Exception], way: str
+) -> None:
+    with guarded(split(answer, "Paris"), way) as (_, call):
+        with pytest.raises(error):
+            call()
+        with pytest.raises(error):
+            call.wait(call.client.assess(**CHAT))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_transient_faults_are_retried_in_one_layer(way: str) -> None:
+    failed: set[bool] = set()
+
+    def script(asked: Any) -> Answer:
+        if asked.is_sample in failed:
+            return Answer()
+        failed.add(asked.is_sample)
+        headers = {"retry-after": "0", "retry-after-ms": "1"}
+        return Answer(status=503, headers=headers)
+
+    for retries in (0, 1):
+        failed.clear()
+        options: Any = {"max_retries": retries}
+        with guarded(script, way, client_options=options, n=2) as (server, call):
+            assert call().snne_guard["n_used"] == 2
+            assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("method", ["responses.create", "assess"])
+async def test_cancellation_ends_the_draws(method: str) -> None:
+    def script(asked: Asked) -> Answer:
+        return Answer(hang=True) if asked.is_sample else Answer()
+
+    watcher = Watcher()
+    with Server(script) as server:
+        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
+        async with openai.AsyncOpenAI(**given) as own:
+            client = guard_client(own, n=3, observers=[watcher])
+            task = asyncio.create_task(attrgetter(method)(client)(**RESPONSES))
+            await asyncio.to_thread(server.wait_for_requests, 3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.to_thread(server.wait_for_abandoned, 2)
+    assert "cancelled" in watcher.only.reasons

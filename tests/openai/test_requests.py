@@ -30,13 +30,22 @@ def test_the_answer_is_the_user_s_request_and_samples_are_hot_and_unstored(
     with guarded(always("Paris"), way, n=4) as (server, call):
         answer = call(**body, extra_headers=headers)
         (asked,), (sample,) = server.answers, server.samples
+        server.requests.clear()
+        included = ["reasoning.encrypted_content"]
+        response = call(PATHS[1], store=True, include=included)
+        (asked_too,), samples = server.answers, server.samples
     assert asked.body == {**CHAT, **body, "logprobs": True}
-    hot = {"temperature": 1.0, "n": 3, "logprobs": True, "store": False}
-    assert sample.body == {**CHAT, **hot}
+    hot: dict[str, Any] = {"temperature": 1.0, "store": False}
+    assert sample.body == {**CHAT, **hot, "n": 3, "logprobs": True}
     assert asked.headers["idempotency-key"] == "1"
     assert "idempotency-key" not in sample.headers
     assert asked.headers["x-mine"] == sample.headers["x-mine"] == "2"
-    assert answer.choices[0].logprobs is None  # the user has not asked for them
+    plain = {**RESPONSES, "include": [*included, "message.output_text.logprobs"]}
+    assert asked_too.body == {**plain, "store": True}
+    assert [each.body for each in samples] == [{**plain, **hot}] * 3
+    # The user has not asked for log-probabilities.
+    assert answer.choices[0].logprobs is None
+    assert response.output[0].content[0].logprobs == []
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -46,19 +55,6 @@ def test_log_probabilities_that_the_user_asked_for_are_delivered(way: str) -> No
         response = call(PATHS[1], include=("message.output_text.logprobs",))
     assert chat.choices[0].logprobs.content
     assert response.output[0].content[0].logprobs
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_response_s_samples_come_one_by_one_and_are_not_stored(way: str) -> None:
-    body = {"store": True, "include": ["reasoning.encrypted_content"]}
-    with guarded(always("Paris"), way, n=3) as (server, call):
-        answer = call(PATHS[1], **body)
-        (asked,), samples = server.answers, server.samples
-    included = ["reasoning.encrypted_content", "message.output_text.logprobs"]
-    assert asked.body == {**RESPONSES, "store": True, "include": included}
-    hot = {"store": False, "temperature": 1.0, "include": included}
-    assert [sample.body for sample in samples] == [{**RESPONSES, **hot}] * 2
-    assert answer.output[0].content[0].logprobs == []
 
 
 @pytest.mark.parametrize("way", WAYS)

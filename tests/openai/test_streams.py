@@ -161,29 +161,26 @@ def test_a_stream_that_says_no_end_has_its_assessment_on_the_last_part(
 @pytest.mark.parametrize("way", WAYS)
 def test_a_fallback_s_calls_of_tools_come_in_the_stream(way: str) -> None:
     function = {"name": "lookup", "arguments": "{}"}
-    call_ = {"id": "c1", "type": "function", "function": function}
-    message = {"role": "assistant", "content": None, "tool_calls": [call_]}
+    called = {"id": "c1", "type": "function", "function": function}
+    message = {"role": "assistant", "content": None, "tool_calls": [called]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    given = ChatCompletion.construct(id="mine", choices=[choice])
-    options = {**REFUSING, "on_uncertain": "fallback", "fallback": lambda _: given}
-    with guarded(split("Paris", *APART), way, **options) as (_, call):
-        parts, _stream = call.stream()
-    assert parts[0].choices[0].delta.tool_calls[0].function.name == "lookup"
-    assert parts[-1].choices[0].finish_reason == "tool_calls"
-    assert not hasattr(given, "snne_guard")  # it is the user's own
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_response_s_calls_of_tools_come_as_events(way: str) -> None:
-    item = {"type": "function_call", "id": "f", "name": "lookup", "arguments": "{}"}
-    given = Response.construct(id="mine", output=[item])
-    options = {**REFUSING, "on_uncertain": "fallback", "fallback": lambda _: given}
-    with guarded(split("Paris", *APART), way, **options) as (_, call):
-        parts, _stream = call.stream(PATHS[1])
-    called = [f"function_call_arguments.{kind}" for kind in ("delta", "done")]
-    kinds = ["created", "output_item.added", *called, "output_item.done", "completed"]
-    assert [part.type for part in parts] == [f"response.{kind}" for kind in kinds]
-    assert parts[2].delta == parts[3].arguments == "{}"
+    item = {"type": "function_call", "id": "f", **function}
+    given: list[Any] = [
+        ChatCompletion.construct(id="mine", choices=[choice]),
+        Response.construct(id="mine", output=[item]),
+    ]
+    unused = [*given]
+    options = {"on_uncertain": "fallback", "fallback": lambda _: unused.pop(0)}
+    with guarded(split("Paris", *APART), way, threshold=0.4, **options) as (_, call):
+        chunks, _stream = call.stream()
+        events, _stream = call.stream(PATHS[1])
+    assert chunks[0].choices[0].delta.tool_calls[0].function.name == "lookup"
+    assert chunks[-1].choices[0].finish_reason == "tool_calls"
+    kinds = ["function_call_arguments.delta", "function_call_arguments.done"]
+    kinds = ["created", "output_item.added", *kinds, "output_item.done", "completed"]
+    assert [event.type for event in events] == [f"response.{kind}" for kind in kinds]
+    assert events[2].delta == events[3].arguments == "{}"
+    assert not any(hasattr(each, "snne_guard") for each in given)  # the user's own
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -217,12 +214,6 @@ def test_a_stream_that_breaks_off_raises(path: str, way: str) -> None:
             call.parts(call(path, on=call.own, stream=True))
         with pytest.raises(bare.type):
             call.stream(path)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_stream_of_choices_that_nobody_asked_for_has_the_first(way: str) -> None:
-    with guarded(always("Paris", "Rome", choices=2), way) as (_, call):
-        assert content(call.stream()[0]) == "Paris"
 
 
 async def test_closing_a_stream_ends_the_samples() -> None:

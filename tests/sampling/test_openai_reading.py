@@ -12,8 +12,7 @@ from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import Response
 
 from snne_guard.sampling.members import select_members
-from snne_guard.sampling.openai.apis import ChatApi, ResponsesApi
-from snne_guard.sampling.openai.apis import ApiRequest
+from snne_guard.sampling.openai.apis import ApiRequest, ChatApi, ResponsesApi
 from snne_guard.types import Cost, Sample
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
