@@ -70,14 +70,14 @@ def attach(answer: ApiObject, record: Fields) -> ApiObject:
 
 
 def _refusal(
-    request: ApiRequest, withheld: object, text: str, place: RefusalAs
+    request: ApiRequest, withheld: ApiObject, text: str, place: RefusalAs
 ) -> ApiObject:
     """Return what stands in the place of a withheld answer; it says nothing of it.
 
     Where JSON was asked for, the text is the message's ``refusal``, as when OpenAI's
     models refuse, so that ``parse`` gives no parsed object instead of failing.
     """
-    fields = withheld.to_dict(warnings=False) if isinstance(withheld, BaseModel) else {}
+    fields = withheld.to_dict(warnings=False)
     kept = {name: fields[name] for name in _KEPT if name in fields}
     refuses = place == "refusal" or asks_for_schema(request.body)
     return _said(request, text, kept, refuses=refuses)

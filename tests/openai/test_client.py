@@ -149,7 +149,8 @@ def test_without_the_openai_package_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    monkeypatch.delitem(sys.modules, "snne_guard.openai")
+    for module in ("snne_guard.openai", "snne_guard.openai.client"):
+        monkeypatch.delitem(sys.modules, module)
     with pytest.raises(MissingExtraError, match=r"snne-guard\[openai\]"):
         importlib.import_module("snne_guard.openai")
 
