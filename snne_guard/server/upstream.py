@@ -52,7 +52,7 @@ _SENT_WITH_OWN_KEY = frozenset(
 )
 """Headers that are safe with the server's own upstream key: none selects an account."""
 _SENT_WITH_DRAWS = ("idempotency-key", "x-client-request-id", "x-request-id")
-_ACCOUNTS = ("openai-organization", "openai-project")
+_ACCOUNTS = ("OpenAI-Organization", "OpenAI-Project")  # as the package spells them
 
 
 class UpstreamClient(httpx2.AsyncClient):
@@ -158,7 +158,7 @@ async def forward(
     )
     dropped = {b"date"}
     if own_key:
-        dropped |= {b"set-cookie", *(name.encode() for name in _ACCOUNTS)}
+        dropped |= {b"set-cookie", *(name.lower().encode() for name in _ACCOUNTS)}
     passed.raw_headers = _kept(response.headers.raw, dropped)
     passed.raw_headers.append((b"x-snne-guard", b"passthrough"))
     return passed
