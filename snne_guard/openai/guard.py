@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from snne_guard.call import Call, GuardState, Request
-from snne_guard.drivers import DriverOptions, tasks, threads
-from snne_guard.drivers.limits import Limiter
-from snne_guard.engine import guarded_call, wants_logprobs
+from snne_guard.call import GuardState, Request
+from snne_guard.drivers import tasks, threads
+from snne_guard.limiter import Limiter
 from snne_guard.openai.answers import RefusalAs, delivered, parts_of
 from snne_guard.openai.streams import AsyncGuardedStream, GuardedStream, StreamEnd
 from snne_guard.sampling.openai.apis import ApiObject, ApiRequest
@@ -48,7 +47,8 @@ class _Guard:
         if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
             self.models.clear()
         name = (request.api.name, request.model[:256])
-        state, rejected = self.models.setdefault(name, (GuardState(), set()))
+        state = self.models.setdefault(name, GuardState(self.limiter))
+        rejected = state.rejected[name]
         settings, body = self.settings, request.body
         messages = request.api.messages(body)
         chosen = None if settings.question is None else settings.question(messages)
@@ -64,22 +64,11 @@ class _Guard:
             context=settings.context_of(messages),
             schema=asks_for_schema(body),
             side_effects=may_act(body),
+            retry=not self.client.max_retries,  # one layer retries
             answer=given,
             answer_settings=request.answer_settings,
         )
-        sender = OpenAISender(
-            self.client,
-            request,
-            temperature=settings.temperature,
-            logprobs=wants_logprobs(engine_request),
-            rejected=rejected,
-        )
-        options = DriverOptions(
-            limiter=self.limiter,
-            observers=settings.notified,
-            retry=not self.client.max_retries,  # one layer retries
-        )
-        return guarded_call(engine_request), sender, options
+        return engine_request, OpenAISender(self.client, request, rejected=rejected)
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
         """Return what the fallback gives, which may have to be awaited."""

@@ -27,8 +27,6 @@ from snne_guard.self_check import read_self_check
 
 __all__ = ["OpenAISender"]
 
-_ANSWER = Draw(role="answer")
-
 
 class OpenAISender:
     """Sends a user's request as it is, as samples, and as a self-check.
@@ -74,7 +72,7 @@ class OpenAISender:
 
     def stream(self, draw: Draw, /) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
-        sent = run_steps(self._steps(_ANSWER), self._post)
+        sent = run_steps(self._steps(draw), self._post)
         (request, stream), self._failed_before_stream = sent
         with stream:
             for part in stream:
@@ -82,7 +80,7 @@ class OpenAISender:
 
     async def astream(self, draw: Draw, /) -> AsyncGenerator[Any]:
         """Do the same without blocking the event loop."""
-        sent = await arun_steps(self._steps(_ANSWER), self._post)
+        sent = await arun_steps(self._steps(draw), self._post)
         (request, stream), self._failed_before_stream = sent
         async with stream:
             async for part in stream:
@@ -106,11 +104,11 @@ class OpenAISender:
         """Return the request for a draw."""
         request, api, body = self._request, self._api, self._request.body
         answer = draw.role == "answer"
-        asked = answer and api.with_logprobs(body) == body
-        added = draw.added(
-            api.parameters - left_out, logprobs=self._logprobs and not asked
-        )
-        temperature = self._temperature if "temperature" in added else None
+        taken = api.parameters - left_out
+        if answer and api.with_logprobs(body) == body:
+            taken -= {"logprobs"}  # the user's own, which stay
+        added = draw.added(taken)
+        temperature = draw.temperature if "temperature" in added else None
         if draw.view is not None or draw.turns:
             conversation = draw.conversation(api.messages(body))
             body = {**body, api.conversation: conversation}
