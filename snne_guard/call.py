@@ -196,7 +196,7 @@ class StreamingSender(Sender, Protocol):
         """Do the same without blocking the event loop."""
         ...
 
-    def streamed(self) -> Reply:
+    def streamed_answer(self) -> Reply:
         """Return the answer that the chunks make up, once all have passed."""
         ...
 

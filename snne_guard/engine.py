@@ -147,7 +147,7 @@ def _missing_views(call: CallState) -> list[View | None]:
 
 def _check_draws(call: CallState, answer: Sample) -> Draws:
     """Return the request for the self-check, if there is one worth making."""
-    check = call.settings.check
+    check = call.settings.checker
     if check is None or _is_late(call) or answer.unreadable or answer.refused:
         return ()
     return (call.draw("check", turns=(compared_text(answer), check.prompt)),)
@@ -216,7 +216,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         call.note(problem)
         return None
     p_correct = None if call.check_reply is None else call.check_reply.p_correct
-    if settings.check is not None and p_correct is None:
+    if settings.checker is not None and p_correct is None:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
     method = _method_for(call, members)
@@ -248,9 +248,9 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         return None
     for reason in result.reasons:
         call.note(reason)
-    if settings.check is None or p_correct is None:
+    if settings.checker is None or p_correct is None:
         return result
-    return settings.check.applied(result, p_correct)
+    return settings.checker.applied(result, p_correct)
 
 
 def _named(error: BaseException) -> str:
@@ -402,7 +402,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
     if not isinstance(calibration, Calibration):
         return True
     assert members is not None  # noqa: S101 - it has a score
-    check_failed = call.settings.check is not None and call.check_reply is None
+    check_failed = call.settings.checker is not None and call.check_reply is None
     if check_failed or call.request.views != call.settings.sample_views:
         return False
     answer = () if call.answer is None else (call.answer.first,)

@@ -74,13 +74,13 @@ class GuardSettings:
     Attributes:
         include_answer: Whether the answer is a member of the set. If not, ``n`` samples
             are drawn in addition to it, as in the paper.
-        check: The self-check, None where there is none.
+        checker: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
         drawn_views: The views that samples are drawn in, in turn.
         sample_views: The view of each sample, None without views.
         policy: Turns an uncertainty into a decision.
-        notified: The observers, to which drivers hand assessments.
+        notifier: The observers, to which drivers hand assessments.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -113,30 +113,30 @@ class GuardSettings:
     span_threshold: float | None = None
     context: str | Callable[[Any], str | None] | None = None
     include_answer: bool = True
-    check: SelfCheck | None = field(init=False, repr=False)
+    checker: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
-    notified: Observers = field(init=False, repr=False)
+    notifier: Observers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_kinds()
         check = SelfCheck() if self.self_check is True else self.self_check
-        self._settle("check", check or None)
+        self._set("checker", check or None)
         self._check_numbers()
-        self._settle("notified", Observers(self.observers))
+        self._set("notifier", Observers(self.observers))
         if isinstance(self.calibration, str | PathLike):
-            self._settle("calibration", Calibration.load(self.calibration))
-        self._settle("drawn_views", resolve_views(self.views))
+            self._set("calibration", Calibration.load(self.calibration))
+        self._set("drawn_views", resolve_views(self.views))
         in_turn = islice(cycle(self.drawn_views or (None,)), self.n_samples)
-        self._settle("sample_views", tuple(in_turn))
-        self._settle("policy", self._policy())
-        self._settle("span_similarity", self._span_similarity())
+        self._set("sample_views", tuple(in_turn))
+        self._set("policy", self._policy())
+        self._set("span_similarity", self._span_similarity())
         if isinstance(self.calibration, Calibration) and self.method == "auto":
-            self._settle("method", self.calibration.settings.get("method", "auto"))
+            self._set("method", self.calibration.settings.get("method", "auto"))
         if self.drawn_views and self.method == "auto":
-            self._settle("method", "snne")  # some views leave no log-probabilities
+            self._set("method", "snne")  # some views leave no log-probabilities
         self._check_method()
 
     @property
@@ -147,7 +147,7 @@ class GuardSettings:
     @property
     def n_members(self) -> int:
         """Members of the set: ``n`` counts the call of a self-check too."""
-        return self.n - 1 if self.check else self.n
+        return self.n - 1 if self.checker else self.n
 
     @property
     def withholds(self) -> bool:
@@ -199,13 +199,13 @@ class GuardSettings:
                 "method": method.name,
                 "similarity": name if method.compares_answers else None,
                 "anchor": method.anchor(name) if self.include_answer else 0.0,
-                "self_check": self.check and self.check.prompt,
-                "self_check_weight": self.check and self.check.weight,
+                "self_check": self.checker and self.checker.prompt,
+                "self_check_weight": self.checker and self.checker.weight,
                 "views": [view.name for view in self.drawn_views],
             }
         )
 
-    def _settle(self, name: str, value: object) -> None:
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def _check_kinds(self) -> None:
@@ -221,8 +221,8 @@ class GuardSettings:
             check_function(self.on_uncertain, what=what)
 
     def _check_numbers(self) -> None:
-        what = "n, with a self-check," if self.check else "n"
-        check_whole(self.n, what=what, least=3 if self.check else 2)
+        what = "n, with a self-check," if self.checker else "n"
+        check_whole(self.n, what=what, least=3 if self.checker else 2)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         for price in ("prompt", "completion", "cached"):

@@ -39,7 +39,7 @@ def record_by_batch(
     """
     from langchain_core.messages import convert_to_messages
 
-    from snne_guard.langchain.calls import prepare
+    from snne_guard.langchain.conversion import prepare
     from snne_guard.sampling.langchain.wrappers import models_in, rebuild
 
     try:

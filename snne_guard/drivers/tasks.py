@@ -43,10 +43,10 @@ async def _carry_out(
     request: Request, sender: Sender, *, stream_from: StreamingSender | None
 ) -> AsyncGenerator[Any]:
     """Do what the engine wants until the call ends, as in ``threads``."""
-    call = guarded_call(request)
+    engine = guarded_call(request)
     async with _InFlight(request, sender) as in_flight:
         try:
-            wanted = next(call)
+            wanted = next(engine)
             while True:
                 try:
                     if isinstance(wanted, Work):
@@ -60,12 +60,12 @@ async def _carry_out(
                             async for chunk in chunks:
                                 yield chunk
                 except BaseException as error:  # noqa: BLE001 - the engine ends the call
-                    wanted = call.throw(error)
+                    wanted = engine.throw(error)
                 else:
-                    wanted = call.send(result)
+                    wanted = engine.send(result)
         except StopIteration as end:
             outcome: Outcome = end.value
-    await request.settings.notified.anotify(outcome.assessment)
+    await request.settings.notifier.anotify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error
     yield outcome
@@ -82,7 +82,7 @@ async def _stream(
         async with in_flight.slot(), aclosing(streamed) as chunks:
             async for chunk in chunks:
                 yield chunk
-        answer = sender.streamed()
+        answer = sender.streamed_answer()
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
         results += [Failure(error=_raised(error)), *(None for _ in tasks)]
     else:

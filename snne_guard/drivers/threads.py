@@ -62,10 +62,10 @@ def _carry_out(
 
     With ``stream_from`` the answer's chunks come before it.
     """
-    call = guarded_call(request)
+    engine = guarded_call(request)
     with _InFlight(request, sender) as in_flight:
         try:
-            wanted = next(call)
+            wanted = next(engine)
             while True:
                 try:
                     if isinstance(wanted, Work):
@@ -75,12 +75,12 @@ def _carry_out(
                     else:
                         result = yield from _stream(wanted, stream_from, in_flight)
                 except BaseException as error:  # noqa: BLE001 - the engine ends the call
-                    wanted = call.throw(error)
+                    wanted = engine.throw(error)
                 else:
-                    wanted = call.send(result)
+                    wanted = engine.send(result)
         except StopIteration as end:
             outcome: Outcome = end.value
-    request.settings.notified.notify(outcome.assessment)
+    request.settings.notifier.notify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error
     yield outcome
@@ -95,7 +95,7 @@ def _stream(
     try:
         with in_flight.slot(), closing(sender.stream(answer_draw)) as chunks:
             yield from chunks
-        answer = sender.streamed()
+        answer = sender.streamed_answer()
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
         return [Failure(error=error), *(None for _ in futures)]
     return [answer, *in_flight.wait(samples, futures)]

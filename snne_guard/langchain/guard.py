@@ -22,8 +22,8 @@ from snne_guard.call import GuardState
 from snne_guard.decision import Calibration
 from snne_guard.drivers import tasks, threads
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain import calls
-from snne_guard.langchain.calls import prepare
+from snne_guard.langchain import conversion
+from snne_guard.langchain.conversion import prepare
 from snne_guard.langchain.structured import structured_output
 from snne_guard.limiter import Limiter
 from snne_guard.sampling.langchain.messages import as_chunk
@@ -359,11 +359,11 @@ class SNNEGuard(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         outcome = threads.run(*prepare(self, messages, stop, run_manager, kwargs))
-        message = calls.message_of(self, outcome)
+        message = conversion.message_of(self, outcome)
         if message is None:
-            config = calls.child_config(run_manager)
+            config = conversion.child_config(run_manager)
             message = self.fallback.invoke(messages, config)
-        return calls.result_of(message, outcome)
+        return conversion.result_of(message, outcome)
 
     async def _agenerate(
         self,
@@ -373,11 +373,11 @@ class SNNEGuard(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         outcome = await tasks.run(*prepare(self, messages, stop, run_manager, kwargs))
-        message = calls.message_of(self, outcome)
+        message = conversion.message_of(self, outcome)
         if message is None:
-            config = calls.child_config(run_manager)
+            config = conversion.child_config(run_manager)
             message = await self.fallback.ainvoke(messages, config)
-        return calls.result_of(message, outcome)
+        return conversion.result_of(message, outcome)
 
     def _stream(
         self,
@@ -393,7 +393,7 @@ class SNNEGuard(BaseChatModel):
         prepared = prepare(self, messages, stop, run_manager, kwargs)
         with closing(threads.stream(*prepared)) as items:
             for item in items:
-                yield calls.streamed(item)
+                yield conversion.streamed(item)
 
     async def _astream(
         self,
@@ -409,7 +409,7 @@ class SNNEGuard(BaseChatModel):
         prepared = prepare(self, messages, stop, run_manager, kwargs)
         async with aclosing(tasks.stream(*prepared)) as items:
             async for item in items:
-                yield calls.streamed(item)
+                yield conversion.streamed(item)
 
     def assess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None

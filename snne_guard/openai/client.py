@@ -119,7 +119,7 @@ class _Guarded:
             >>> seen
             []
         """
-        return self._snne_guard.settings.notified.collected()
+        return self._snne_guard.settings.notifier.collected()
 
     def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
         """Call ``create`` of a client that assesses where this one answers."""

@@ -223,5 +223,5 @@ def test_an_observer_that_fails_breaks_nothing_and_is_counted() -> None:
     request = guarding(observers=[Broken(), watcher])
     outcome = threads.run(request, ScriptedSender(paris))
     assert outcome.delivery == "answer"
-    assert request.settings.notified.failures == 1
+    assert request.settings.notifier.failures == 1
     assert watcher.only == outcome.assessment

@@ -120,7 +120,7 @@ class ScriptedSender:
         for word in self._streamed.split():
             yield word
 
-    def streamed(self) -> Reply:
+    def streamed_answer(self) -> Reply:
         return reply(self._streamed)
 
     def _begin(self, draw: Draw) -> Sequence[Scripted]:

@@ -75,40 +75,40 @@ def request_for(
     stream: bool = False,
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
-    row = provider_of(model, kwargs)
-    taken = parameters_of(model, row, kwargs) - left_out
+    provider = provider_of(model, kwargs)
+    taken = parameters_of(model, provider, kwargs) - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
         taken -= {"logprobs"}  # the user's own, which stay
     optional = draw.added(taken)
-    hot = None
+    temperature = None
     if draw.temperature is not None and "temperature" in optional:
-        hot = row.clamped(draw.temperature)
+        temperature = provider.clamped(draw.temperature)
     not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
-    options = options_for(draw, given, temperature=hot)
-    fields = {} if draw.role == "answer" else _fields_for(draw, model, hot)
-    if hot is not None and row.temperature in type(model).model_fields:
-        fields[row.temperature] = hot
+    options = options_for(draw, given, temperature=temperature)
+    fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
+    if temperature is not None and provider.temperature in type(model).model_fields:
+        fields[provider.temperature] = temperature
     if not stream and "streaming" in type(model).model_fields:
         fields["streaming"] = False
-    if draw.role != "answer" and row.stores:
+    if draw.role != "answer" and provider.stores:
         options["store"] = False
     if "logprobs" in optional:
         options["logprobs"] = True
         if "top_logprobs" in optional:
             options["top_logprobs"] = TOP_LOGPROBS
     if "n" in optional:
-        options[str(row.n)] = draw.n
+        options[str(provider.n)] = draw.n
     copy = model.model_copy(update=fields)
-    options, schema = _without_parser(copy, options, row)
+    options, schema = _without_parser(copy, options, provider)
     return ModelRequest(
         draw=draw,
         model=copy,
         messages=messages,
         options=options,
-        provider=row,
+        provider=provider,
         optional=optional,
-        temperature_set=hot == draw.temperature,
+        temperature_set=temperature == draw.temperature,
         schema=schema,
     )
 

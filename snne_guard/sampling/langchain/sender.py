@@ -133,7 +133,7 @@ class LangChainSender:
             async for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    def streamed(self) -> Reply:
+    def streamed_answer(self) -> Reply:
         """Return the whole answer, once its chunks have passed."""
         assert self._opened is not None  # noqa: S101 - or no chunk would have passed
         request, failed = self._opened
@@ -146,7 +146,7 @@ class LangChainSender:
         return with_failed(self._reply(request, result), failed)
 
     def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
-        """Keep a chunk for ``streamed``; return it as the application gets it."""
+        """Keep a chunk, and return it as the application gets it."""
         self._chunks.append(chunk)
         if "logprobs" not in request.optional:
             return chunk

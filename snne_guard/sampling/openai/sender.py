@@ -86,7 +86,7 @@ class OpenAISender:
             async for part in stream:
                 yield self._keep(part, request)
 
-    def streamed(self) -> Reply:
+    def streamed_answer(self) -> Reply:
         """Return the answer that the parts of its stream made up."""
         reply = self._read(self._api.join(self._streamed_parts))
         return with_failed(reply, self._failed_before_stream)
@@ -133,7 +133,7 @@ class OpenAISender:
     # -- Replies -----------------------------------------------------------------------
 
     def _keep(self, part: ApiObject, request: ApiRequest) -> ApiObject:
-        """Keep a part of the stream for ``streamed``; return it as the user gets it."""
+        """Keep a part of the stream, and return it as the user gets it."""
         keep_first_choice(part)
         self._streamed_parts.append(fields_of(part))
         if "logprobs" in request.optional:
