@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.record import (
-    DRAWN,
-    RecordingRun,
-    drawn_fields,
-    failure,
-)
+from snne_guard.evaluation.record import DRAWN, RecordingRun, drawn_fields, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scored import score_fields, score_recording
 from snne_guard.settings import GuardSettings
@@ -26,14 +21,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
+    from snne_guard.langchain import SNNEGuard
     from snne_guard.sampling.langchain.wrappers import ChatRunnable
     from snne_guard.scorers import Method
 
-__all__ = ["record", "record_file", "score"]
+__all__ = ["record", "record_file", "recorded_settings", "score"]
 
 _SCORE = "snne_guard"
 _ROUNDS = 4  # of questions in flight to a block: smaller ones cost more than they save
-_SCORED_AT_ONCE = 1_000  # rows that a task turns into Python objects
+_SCORED_AT_ONCE = 1_000  # rows that become Python objects
 
 
 def record(
@@ -83,19 +79,20 @@ def record(
     """
     ray = _ray()
     n = 1 + samples + bool(options.get("self_check"))
-    guarding = {"schedule": "answer_first", "n": n, **options}
+    guarding = {
+        "schedule": "answer_first",
+        "n": n,
+        "max_concurrency": max_concurrency,
+        **options,
+    }
     # Here a wrong option is named once; in the workers it would be one of many errors.
-    GuardSettings(**guarding, max_concurrency=max_concurrency)
+    GuardSettings(**guarding)
     return dataset.repartition(
         target_num_rows_per_block=_ROUNDS * max_concurrency, strict=True
     ).map_batches(
         _Recorder,
         fn_constructor_args=(model,),
-        fn_constructor_kwargs={
-            "messages": messages,
-            "max_concurrency": max_concurrency,
-            "guarding": guarding,
-        },
+        fn_constructor_kwargs={"messages": messages, "guarding": guarding},
         # While the last questions of one block are open, the next one is begun.
         compute=ray.data.ActorPoolStrategy(
             size=workers, max_concurrent_calls_per_actor=2
@@ -146,6 +143,7 @@ def score(
     }
     return dataset.map_batches(
         _scored,
+        batch_size=_SCORED_AT_ONCE,
         fn_kwargs=options,
         num_cpus=num_cpus,
         num_gpus=num_gpus,
@@ -160,8 +158,6 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
     a run stops early; it is drawn again.
     """
     ray = _ray()
-    import pyarrow as pa
-
     left = {question.id: question for question in run.left}
     if not left:
         return
@@ -169,20 +165,43 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
         ray.init(log_to_driver=False, logging_level="error")
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    table = pa.table(
-        {
-            "id": list(left),
-            "question": [each.question for each in left.values()],
-            "context": pa.array([q.context for q in left.values()], pa.string()),
-        }
-    )
-    rows = record(ray.data.from_arrow(table), samples=run.n_samples, **options)
+    questions = [
+        {"id": each.id, "question": each.question, "context": each.context}
+        for each in run.left
+    ]
+    rows = record(ray.data.from_items(questions), samples=run.n_samples, **options)
     for row in rows.iter_rows():
         drawn = _as_written(row, run)
         cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
         run.write(left[row["id"]], drawn, cost=cost, error=row["error"])
         if run.is_down:
             break
+
+
+def recorded_settings(
+    guard: SNNEGuard, *, messages: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return how a guard draws, as each line of a recording has it.
+
+    Args:
+        guard: The guard that asks.
+        messages: Sent before each question.
+    """
+    from snne_guard.sampling.langchain.providers import (
+        answer_settings_of,
+        model_name_of,
+    )
+
+    drawn = guard.settings
+    return {
+        **model_name_of(guard.guarded),
+        "temperature": drawn.temperature,
+        "samples": drawn.n_samples,
+        "system": next((text for role, text in messages if role == "system"), None),
+        "self_check": drawn.check and drawn.check.prompt,
+        "views": [view.name for view in drawn.drawn_views] or None,
+        **answer_settings_of(guard.guarded),
+    }
 
 
 class _Recorder:
@@ -193,35 +212,18 @@ class _Recorder:
         model: Callable[[], ChatRunnable],
         *,
         messages: Sequence[tuple[str, str]],
-        max_concurrency: int,
         guarding: Mapping[str, Any],
     ) -> None:
         from snne_guard.langchain import SNNEGuard
-        from snne_guard.sampling.langchain.providers import (
-            answer_settings_of,
-            model_name_of,
-        )
 
-        chat = model()
-        self._guard = SNNEGuard(chat, max_concurrency=max_concurrency, **guarding)
+        self._guard = SNNEGuard(model(), **guarding)
         self._messages = messages
-        drawn = self._guard.settings
-        self._settings = {
-            **model_name_of(chat),
-            "temperature": drawn.temperature,
-            "samples": drawn.n_samples,
-            "system": next((text for role, text in messages if role == "system"), None),
-            "self_check": drawn.checker and drawn.checker.prompt,
-            "views": [view.name for view in drawn.drawn_views] or None,
-            **answer_settings_of(chat),
-        }
-        self._types = _types(self._settings)
-        self._limit = asyncio.Semaphore(max_concurrency)
+        self._settings = recorded_settings(self._guard, messages=messages)
+        self._limit = asyncio.Semaphore(guarding["max_concurrency"])
 
     async def __call__(self, table: pa.Table) -> pa.Table:
         rows = await asyncio.gather(*map(self._row, table.to_pylist()))
-        other_draws = [name for name in table.column_names if name in DRAWN]
-        return _with_columns(table.drop_columns(other_draws), rows, self._types)
+        return _with_columns(table, rows, like=self._full_row(), drop=DRAWN)
 
     async def _row(self, given: dict[str, Any]) -> dict[str, Any]:
         key = given.get("id")
@@ -238,47 +240,48 @@ class _Recorder:
         error = failure(drawn, n_samples=self._guard.settings.n_samples)
         return {"id": None if key is None else str(key), **fields, "error": error}
 
-
-def _types(settings: Mapping[str, Any]) -> dict[str, pa.DataType]:
-    """Return the type of each column that a recorder adds: those of a full row.
-
-    Types found in each block by itself would differ where a block knows less.
-    """
-    import pyarrow as pa
-
-    draw = DrawCost(role="answer", view="plain", money=1.0)
-    reply = Sample(
-        text="",
-        token_logprobs=(-1.0,),
-        tokens=("",),
-        finish_reason="stop",
-        model="name",
-        refused=True,
-    )
-    full = Assessment(
-        id="",
-        answer=reply,
-        samples=(reply,),
-        self_check=0.5,
-        reasons=("reason",),
-        cost=Cost(money=1.0),
-        draws=(draw,),
-    )
-    row = {"id": "", **drawn_fields(full, settings=settings), "error": ""}
-    return {name: pa.infer_type([value]) for name, value in row.items()}
+    def _full_row(self) -> dict[str, Any]:
+        """Return a row in which everything is known."""
+        reply = Sample(
+            text="",
+            token_logprobs=(-1.0,),
+            tokens=("",),
+            finish_reason="stop",
+            model="name",
+            refused=True,
+        )
+        full = Assessment(
+            id="",
+            answer=reply,
+            samples=(reply,),
+            self_check=0.5,
+            reasons=("reason",),
+            cost=Cost(money=1.0),
+            draws=(DrawCost(role="answer", view="plain", money=1.0),),
+        )
+        fields = drawn_fields(full, settings=self._settings)
+        return {"id": "", **fields, "error": ""}
 
 
 def _with_columns(
     table: pa.Table,
     rows: Sequence[Mapping[str, Any]],
-    types: Mapping[str, pa.DataType],
+    *,
+    like: Mapping[str, Any],
+    drop: Collection[str] = (),
 ) -> pa.Table:
+    """Return a table with the columns of rows in place of its own, and of those to drop.
+
+    ``like`` is a row in which everything is known: without it, the types of a block
+    would depend on what its rows happen to have.
+    """
     import pyarrow as pa
 
-    table = table.drop_columns([name for name in table.column_names if name in types])
-    for name, kind in types.items():
-        column = pa.array([row.get(name) for row in rows], kind)
-        table = table.append_column(pa.field(name, kind), column)
+    added = pa.Table.from_pylist([like, *rows]).slice(1)
+    old = {*like, *drop} & {*table.column_names}
+    table = table.drop_columns([*old])
+    for field in added.schema:
+        table = table.append_column(field, added[field.name])
     return table
 
 
@@ -292,16 +295,11 @@ def _as_written(row: Mapping[str, Any], run: RecordingRun) -> dict[str, Any]:
 
 
 def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of score
-    import pyarrow as pa
-
-    rows = [
-        {
-            _SCORE: None
-            if row.get("main_answer") is None
-            else score_fields(score_recording(Recording.from_dict(row), **options))
-        }
-        for batch in table.to_batches(max_chunksize=_SCORED_AT_ONCE)
-        for row in batch.to_pylist()
+    scores = [
+        None
+        if row.get("main_answer") is None
+        else score_fields(score_recording(Recording.from_dict(row), **options))
+        for row in table.to_pylist()
     ]
     full = Score(
         value=1.0,
@@ -312,7 +310,8 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
         n=2,
         reasons=("reason",),
     )
-    return _with_columns(table, rows, {_SCORE: pa.infer_type([score_fields(full)])})
+    rows = [{_SCORE: each} for each in scores]
+    return _with_columns(table, rows, like={_SCORE: score_fields(full)})
 
 
 def _ray() -> Any:  # noqa: ANN401 - the module
