@@ -9,8 +9,8 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from snne_guard.call import Sender
 from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
@@ -31,6 +31,8 @@ _PROMPT = (
 _CAPITAL = "What is the capital of France? Answer in one word."
 _ANSWERS = ("Paris", "Madrid")
 """A right answer and a wrong one."""
+
+_ONE_BY_ONE = "each sample takes a request of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +77,9 @@ class Report:
         """What to do before they can; empty if they can."""
         return next((finding.fix for finding in self.findings if finding.fix), "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict for JSON."""
-        return {"ok": self.ok, **asdict(self)}
-
 
 def examine(
-    sender: Callable[[str], Sender],
-    *,
-    capabilities: ProviderCapabilities,
-    temperature: float = 1.0,
+    sender: Callable[[str], Sender], *, capabilities: ProviderCapabilities
 ) -> Report:
     """Ask a model for replies that must vary; say whether its samples can be trusted.
 
@@ -95,7 +90,6 @@ def examine(
     Args:
         sender: Makes the sender for a prompt.
         capabilities: What the provider takes, as far as is known.
-        temperature: Sampling temperature of the guard.
 
     Raises:
         Exception: The model's own error, where it does not answer at all.
@@ -103,7 +97,7 @@ def examine(
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
     about = sender(_CAPITAL)
-    one = Draw(role="sample", temperature=temperature, logprobs=capabilities.logprobs)
+    one = Draw(role="sample", temperature=1.0, logprobs=capabilities.logprobs)
     singles = [asked.send(one) for _ in range(_REPLIES)]
     several = replace(one, n=_CHOICES)
     together = _tried(asked, several) if capabilities.n else None
@@ -112,26 +106,24 @@ def examine(
         _tried(about, Draw(role="check", turns=(answer, prompt), logprobs=True))
         for answer in _ANSWERS
     ]
+    tried = [*singles, *checks] if together is None else [*singles, together, *checks]
+    replies = [reply for reply in tried if isinstance(reply, Reply)]
     drawn = [*singles, together] if isinstance(together, Reply) else singles
     samples = [sample for reply in drawn for sample in reply.samples]
-    tried = [*singles, *([together] if together else []), *checks]
-    replies = [reply for reply in tried if isinstance(reply, Reply)]
-    variation = _variation([reply.first for reply in singles], temperature)
+    variation = _variation([reply.first for reply in singles])
+    unanswered = Cost(
+        attempts=len(tried) - len(replies), seconds=time.monotonic() - started
+    )
     return Report(
         model=next((sample.model for sample in samples if sample.model), None),
         findings=(
             variation,
-            _temperature(singles, temperature),
+            _temperature(singles),
             _n(together, vary=not variation.fix),
             _logprobs(samples, offered=capabilities.logprobs),
             _self_check(checks),
         ),
-        cost=sum(
-            (reply.cost for reply in replies),
-            Cost(
-                attempts=len(tried) - len(replies), seconds=time.monotonic() - started
-            ),
-        ),
+        cost=sum((reply.cost for reply in replies), unanswered),
     )
 
 
@@ -143,9 +135,9 @@ def _tried(sender: Sender, draw: Draw) -> Reply | Exception:
         return error
 
 
-def _variation(samples: Sequence[Sample], temperature: float) -> Finding:
+def _variation(samples: Sequence[Sample]) -> Finding:
     different = len({sample.text for sample in samples})
-    total = f"{len(samples)} separate replies at temperature {temperature:g}"
+    total = f"{len(samples)} separate replies at temperature 1"
     if all(sample.truncated or not sample.text.strip() for sample in samples):
         fix = "give the model more tokens, or find out why it says nothing"
         return Finding("variation", "broken", f"{total} are empty or cut off", fix)
@@ -160,23 +152,22 @@ def _variation(samples: Sequence[Sample], temperature: float) -> Finding:
     return Finding("variation", "ignored", f"{total} are identical", fix)
 
 
-def _temperature(replies: Sequence[Reply], temperature: float) -> Finding:
+def _temperature(replies: Sequence[Reply]) -> Finding:
     if all(reply.temperature_set for reply in replies):
-        return Finding("temperature", "works", f"{temperature:g} was accepted")
+        return Finding("temperature", "works", "1 was accepted")
     message = "it cannot be set, so samples are drawn at the model's own"
     return Finding("temperature", "rejected", message)
 
 
 def _n(reply: Reply | Exception | None, *, vary: bool) -> Finding:
-    one_by_one = "each sample takes a request of its own"
     if reply is None:
-        return Finding("n", "missing", f"not offered: {one_by_one}")
+        return Finding("n", "missing", f"not offered: {_ONE_BY_ONE}")
     if isinstance(reply, Exception):
-        return Finding("n", "rejected", f"{type(reply).__name__}: {one_by_one}")
+        return Finding("n", "rejected", f"{type(reply).__name__}: {_ONE_BY_ONE}")
     texts = [sample.text for sample in reply.samples]
     message = f"asked for {_CHOICES} replies in one request, got {len(texts)}"
     if len(texts) < _CHOICES:
-        return Finding("n", "ignored", f"{message}: {one_by_one}")
+        return Finding("n", "ignored", f"{message}: {_ONE_BY_ONE}")
     if len(set(texts)) == 1 and vary:
         fix = "use a model class that asks for samples one by one"
         return Finding("n", "broken", f"{message}, all identical", fix)

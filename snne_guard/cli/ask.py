@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from snne_guard.cli import options
-from snne_guard.cli.console import page
-from snne_guard.cli.models import chat_model, messages_before, provider_errors
+from snne_guard.cli.console import check_outputs, page
+from snne_guard.cli.models import asking, chat_model, messages_before
 from snne_guard.cli.render import assessment_page
-from snne_guard.decision import Calibration
 from snne_guard.types import Assessment
 
 __all__ = ["ask"]
 
-_LONG: dict[str, Any] = {"max_tokens": 160, "stop": ()}
-"""The embedded model answers in a word otherwise."""
-
-_HELD_BACK = 3
+_WITHHELD = 3
 """Exit status where the answer was refused."""
 
 
@@ -31,14 +25,10 @@ def ask(
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     n: Annotated[
-        int | None,
-        typer.Option(help="Calls to the model, the answer included; 5 by default."),
-    ] = None,
+        int, typer.Option(help="Calls to the model, the answer included.")
+    ] = 5,
     threshold: Annotated[
         float | None, typer.Option(help="Largest u to accept, in [0, 1].")
-    ] = None,
-    calibration: Annotated[
-        Path | None, typer.Option(help="File that snne-guard calibrate wrote.")
     ] = None,
     on_uncertain: Annotated[
         Literal["flag", "refuse"],
@@ -50,7 +40,9 @@ def ask(
     spans: Annotated[
         bool, typer.Option("--spans", help="Show the uncertainty of each sentence.")
     ] = False,
-    as_json: options.AsJson = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.")
+    ] = False,
     save_svg: options.Picture = None,
 ) -> None:
     """Ask a model one question and show how uncertain its answer is.
@@ -58,54 +50,39 @@ def ask(
     Without --model, a small model on this machine answers. API keys come from the
     environment (OPENAI_API_KEY, ...).
 
-    With --calibration, all settings come from its file. An option that contradicts
-    the file is an error.
-
     Exit status: 0 the answer was accepted, flagged or only measured; 1 the model
     failed; 2 wrong usage; 3 the answer was withheld.
     """
     from snne_guard.langchain import SNNEGuard
 
-    stored = None if calibration is None else Calibration.load(calibration)
-    bound = {} if stored is None else stored.settings
-    bound = bound or (_LONG if spans and model == "embedded" else {})
-    chat = chat_model(
-        model,
-        base_url=base_url,
-        stop=bound.get("stop"),
-        temperature=bound.get("answer_temperature"),
-        top_p=bound.get("top_p"),
-        max_tokens=bound.get("max_tokens"),
+    check_outputs([], save_svg)
+    length: dict[str, Any] = {}
+    if spans and model == "embedded":  # which answers in a word otherwise
+        length = {"max_tokens": 160, "stop": ()}
+        system = system or "Answer in a few short sentences."
+    guard = SNNEGuard(
+        chat_model(model, base_url=base_url, **length),
+        n=n,
+        threshold=threshold,
+        on_uncertain=on_uncertain,
+        similarity=similarity,
+        self_check=self_check,
+        spans=spans,
     )
-    given = {
-        "n": n,
-        "threshold": threshold,
-        "similarity": similarity,
-        "self_check": self_check or None,
-        "spans": spans or None,
-    }
-    chosen: dict[str, Any] = {} if stored is None else stored.guard_settings()
-    chosen |= {name: value for name, value in given.items() if value is not None}
-    guard = SNNEGuard(chat, on_uncertain=on_uncertain, **chosen)
-    progress = Console(stderr=True)
-    with provider_errors(), progress.status(f"asking for {guard.n} replies"):
-        if bound is _LONG and system is None:
-            system = "Answer in a few short sentences."
-        before = messages_before(model=model, system=system)
-        assessment = guard.assess([*before, ("human", question)])
-    held_back = assessment.decision == "refuse"
+    with asking(f"asking for {n} replies"):
+        asked = [*messages_before(model, system), ("human", question)]
+        assessment = guard.assess(asked)
     if as_json:
         typer.echo(json.dumps(_record(question, assessment), allow_nan=False))
     else:
-        delivered = guard.refusal if held_back else None
         with page(save_svg, title=f'snne-guard ask "{question}"') as console:
-            console.print(assessment_page(assessment, delivered=delivered))
-    if held_back:
-        raise typer.Exit(_HELD_BACK)
+            console.print(assessment_page(assessment, refusal=guard.refusal))
+    if assessment.decision == "refuse":
+        raise typer.Exit(_WITHHELD)
 
 
 def _record(question: str, assessment: Assessment) -> dict[str, Any]:
-    """Return what --json prints; the answer is null where it was held back."""
+    """Return what --json prints; the answer is null where it was withheld."""
     answer = None if assessment.decision == "refuse" else assessment.answer
     matrix = assessment.matrix
     return {

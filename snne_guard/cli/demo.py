@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
 
 from snne_guard.cli import options
 from snne_guard.cli.console import page
-from snne_guard.cli.models import chat_model, messages_before, provider_errors
+from snne_guard.cli.models import asking, chat_model, messages_before
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
 
@@ -63,7 +62,6 @@ def demo(
     from snne_guard.langchain import SNNEGuard
 
     chat = chat_model("embedded")
-    progress = Console(stderr=True)
     asked = _QUESTIONS if question is None else (("your question", question),)
     with page(save_svg, title="snne-guard demo") as console:
         console.print(_BEFORE)
@@ -78,10 +76,9 @@ def demo(
                 on_uncertain="refuse",
                 self_check=shows == _SURE_AND_WRONG,
             )
-            with provider_errors(), progress.status(f"asking for {_N} replies"):
-                before = messages_before(model="embedded")
+            with asking(f"asking for {_N} replies"):
+                before = messages_before("embedded")
                 assessment = guard.assess([*before, ("human", text)])
-            delivered = guard.refusal if assessment.decision == "refuse" else None
-            console.print(assessment_page(assessment, delivered=delivered))
+            console.print(assessment_page(assessment, refusal=guard.refusal))
             console.print()
         console.print(_AFTER)

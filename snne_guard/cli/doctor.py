@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli import options
-from snne_guard.cli.models import chat_model, provider_errors
+from snne_guard.cli.models import asking, chat_model
 from snne_guard.cli.render import cost_in_words
 from snne_guard.doctor import Report, examine
 from snne_guard.text import printable
@@ -26,13 +25,9 @@ def doctor(
     *,
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
-    temperature: Annotated[
-        float, typer.Option(help="Sampling temperature to test.")
-    ] = 1.0,
     max_tokens: Annotated[
         int, typer.Option(min=8, help="Token limit of each reply.")
     ] = 200,
-    as_json: options.AsJson = False,
 ) -> None:
     """Check whether a model's samples can be trusted.
 
@@ -53,13 +48,9 @@ def doctor(
     def sender(prompt: str) -> LangChainSender:
         return LangChainSender(chat, [HumanMessage(prompt)])
 
-    with provider_errors(), Console(stderr=True).status("asking the model"):
-        able = capabilities(chat)
-        report = examine(sender, capabilities=able, temperature=temperature)
-    if as_json:
-        typer.echo(json.dumps(report.to_dict(), allow_nan=False))
-    else:
-        _print(report)
+    with asking("asking the model"):
+        report = examine(sender, capabilities=capabilities(chat))
+    _print(report)
     if not report.ok:
         raise typer.Exit(_UNTRUSTED)
 

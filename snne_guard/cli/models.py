@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from snne_guard.sampling.langchain.wrappers import ChatRunnable
 
-__all__ = ["chat_model", "messages_before", "named_grader", "provider_errors"]
+__all__ = ["asking", "chat_model", "messages_before", "named_grader"]
 
 Messages = tuple[tuple[str, str], ...]
 
@@ -41,7 +41,7 @@ def chat_model(
     name: str,
     *,
     base_url: str | None = None,
-    stop: str | Sequence[str] | None = None,
+    stop: Sequence[str] | None = None,
     **settings: Any,  # noqa: ANN401 - passed on
 ) -> ChatRunnable:
     """Return the chat model that an option names.
@@ -58,11 +58,11 @@ def chat_model(
         ConfigurationError: The model cannot be set up.
         MissingExtraError: A package that it needs is not installed.
     """
+    options = {key: value for key, value in settings.items() if value is not None}
     local = name == "embedded" or name.startswith("hf:")
     if local and base_url is not None:
-        msg = f"model {name!r} runs on this machine; a base URL is for a server"
+        msg = f"model {name!r} runs on this machine; --base-url is for a server"
         raise ConfigurationError(msg)
-    options = {key: value for key, value in settings.items() if value is not None}
     model: BaseChatModel
     if name == "embedded":
         from snne_guard.langchain import embedded_model
@@ -70,7 +70,7 @@ def chat_model(
         with Console(stderr=True).status("starting the embedded model"):
             model = embedded_model(**_EMBEDDED | options)
         stop = ["\n"] if stop is None else stop
-    elif name.startswith("hf:"):
+    elif local:
         from snne_guard.langchain import TransformersChatModel
 
         model = TransformersChatModel.from_pretrained(name[3:], **options)
@@ -93,13 +93,15 @@ def _served(
     try:
         model: BaseChatModel = init_chat_model(name, **options)
     except Exception as error:
-        # Providers raise whatever they like; a missing package is one of them.
-        msg = f"the model {name!r} cannot be set up: {without_secrets(str(error))}"
+        # Providers raise whatever they like. LangChain lists all of them below its
+        # first line.
+        why, *_ = without_secrets(str(error)).splitlines() or [type(error).__name__]
+        msg = f"the model {name!r} cannot be set up: {why}"
         raise ConfigurationError(msg) from error
     return model
 
 
-def messages_before(*, model: str, system: str | None = None) -> Messages:
+def messages_before(model: str, system: str | None = None) -> Messages:
     """Return the messages before a question; the embedded model gets examples."""
     if system is not None:
         return (("system", system),)
@@ -107,11 +109,12 @@ def messages_before(*, model: str, system: str | None = None) -> Messages:
 
 
 @contextmanager
-def provider_errors() -> Generator[None]:
-    """Turn what a provider raises into one line and exit status 1."""
+def asking(what: str) -> Generator[None]:
+    """Show what is asked; what the model raises becomes one line and exit status 1."""
     try:
-        yield
-    except (SnneGuardError, typer.Exit):
+        with Console(stderr=True).status(what):
+            yield
+    except SnneGuardError:
         raise
     except Exception as error:  # noqa: BLE001 - providers raise whatever they like
         kind, why = type(error).__name__, without_secrets(str(error))
@@ -132,8 +135,8 @@ def named_grader(name: str, /, *, base_url: str | None = None) -> Grader | None:
     """
     if name == "label":
         return None
-    kind, _, judge = name.partition(":")
-    if kind != "judge":
+    if not name.startswith("judge:"):
         return resolve_grader(name)
-    model = chat_model(judge, base_url=base_url).bind(temperature=0)
-    return JudgeGrader(lambda prompt: str(model.invoke(prompt).text), name=name)
+    model = chat_model(name.removeprefix("judge:"), base_url=base_url)
+    judge = model.bind(temperature=0)
+    return JudgeGrader(lambda prompt: str(judge.invoke(prompt).text), name=name)

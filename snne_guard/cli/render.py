@@ -29,19 +29,18 @@ _DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
     "accept": ("ACCEPTED", "green", "the answer is delivered"),
     "flag": ("FLAGGED", "yellow", "the answer is delivered, marked as uncertain"),
     "refuse": ("HELD BACK", "red", "the application gets a refusal instead"),
-    "fallback": ("HANDED OVER", "yellow", "the fallback answers instead"),
     "unscored": ("NOT SCORED", "yellow", "the answer is delivered without a score"),
     None: ("MEASURED", "cyan", "nothing is decided without a threshold"),
 }
-"""A word, its colour, and what follows."""
+"""A word, its colour, and what follows; ``ask`` and ``demo`` have no fallback."""
 
 
-def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> Table:
+def assessment_page(assessment: Assessment, *, refusal: str | None) -> Table:
     """Return an assessment as rich prints it.
 
     Args:
         assessment: What to show.
-        delivered: Text that the application got in place of a withheld answer.
+        refusal: What the application gets in place of a refused answer.
     """
     groups = _fold(assessment)
     page = Table.grid(padding=(0, 2))
@@ -59,10 +58,7 @@ def assessment_page(assessment: Assessment, *, delivered: str | None = None) -> 
         page.add_row("Self-check", f"P(Yes) {p_yes:.2f}, {alone}")
     if assessment.uncertainty is not None:
         page.add_row("Spread", _bar(assessment, assessment.uncertainty))
-    if assessment.p_wrong is not None:
-        probability = f"wrong with a probability of {assessment.p_wrong:.1%}"
-        page.add_row("Reading", probability)
-    page.add_row("Decision", _decision(assessment, delivered))
+    page.add_row("Decision", _decision(assessment, refusal))
     page.add_row("Cost", Text(cost_in_words(assessment.cost)))
     return page
 
@@ -109,7 +105,7 @@ def _answer(assessment: Assessment) -> Text:
     if answer is None:
         return Text("none arrived", style="red")
     text = Text(_one_line(answer.tool_calls or answer.text), style="bold")
-    if assessment.decision in {"refuse", "fallback"}:
+    if assessment.decision == "refuse":
         text.stylize("dim")
         text.append("  (withheld)", style="red")
     return text
@@ -171,21 +167,21 @@ def _bar(assessment: Assessment, u: float) -> Text:
     text.append(" different   ")
     text.append(f"u = {u:.2f}", style="not dim bold")
     if assessment.threshold is not None:
-        kind = "certified" if assessment.certified else "uncalibrated"
         indent = len("alike ") + round(max(0.0, assessment.threshold) * _BAR)
         text.append("\n" + " " * indent + "▲", style="not dim")
-        text.append(f" threshold {assessment.threshold:.2f}, {kind}")
+        text.append(f" threshold {assessment.threshold:.2f}, uncalibrated")
     return text
 
 
-def _decision(assessment: Assessment, delivered: str | None) -> Text:
+def _decision(assessment: Assessment, refusal: str | None) -> Text:
     word, colour, follows = _DECISIONS[assessment.decision]
     text = Text(word, style=f"bold {colour}")
     text.append(f"  {follows}.", style="not bold default")
-    notes = "; ".join(REASONS.get(reason, reason) for reason in assessment.reasons)
+    reasons = [why for why in assessment.reasons if why != "no_threshold"]
+    notes = "; ".join(REASONS.get(reason, reason) for reason in reasons)
     if notes:
         text.append(f"\nNote: {notes}.", style="not bold yellow")
-    if delivered is not None:
+    if assessment.decision == "refuse" and refusal is not None:
         text.append("\nDelivered instead: ", style="not bold default")
-        text.append(_one_line(delivered), style="italic")
+        text.append(_one_line(refusal), style="italic")
     return text

@@ -90,7 +90,7 @@ def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:
     [
         (["--n", "1"], "n to be a whole number of at least 2"),
         (["--on-uncertain", "refuse"], "needs a threshold"),
-        (["--calibration", "missing.json"], "missing.json"),
+        (["--save-svg", "missing/a.svg"], "cannot write missing/a.svg"),
         (["--model", "nobody:x"], "nobody"),
     ],
 )
@@ -119,9 +119,9 @@ def test_a_provider_that_fails_ends_with_one_line_without_a_key(serve: Any) -> N
 
 def test_the_doctor_trusts_a_model_whose_replies_differ(serve: Any) -> None:
     villages = [f"Village {number}" for number in range(20)]
-    result = run("doctor", *serve(split("x", *villages)), "--json")
+    result = run("doctor", *serve(split("x", *villages)))
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["ok"] is True
+    assert "Samples of this model can be trusted." in result.stdout
 
 
 def test_the_doctor_finds_a_server_that_is_always_the_same(serve: Any) -> None:
