@@ -73,8 +73,10 @@ def calibrate(
         typer.Option(help="Use only the samples of these views, separated by commas."),
     ] = None,
     shard: options.Shard = None,
-    bare_question: options.BareQuestion = False,
-    model: options.RecordedModel = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model that answered, if the recording names none."),
+    ] = None,
 ) -> None:
     """Choose a threshold from graded answers.
 
@@ -102,7 +104,6 @@ def calibrate(
         include_answer=not without_answer,
         self_check=SelfCheck() if self_check else None,
         views=None if views is None else options.names_in(views),
-        bare_question=bare_question,
         model=model,
     )
     result.calibration.save(out)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from snne_guard.cli import options
 from snne_guard.cli.console import progress
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
@@ -27,9 +26,6 @@ def drift(
     recording: Annotated[
         Path, typer.Argument(help="New answers; they need no grades.")
     ],
-    *,
-    bare_question: options.BareQuestion = False,
-    model: options.RecordedModel = None,
 ) -> None:
     """Test whether the uncertainty has changed since the calibration.
 
@@ -46,8 +42,8 @@ def drift(
     as_made["views"] = stored.settings.get("views") or [PLAIN]
     scores = score_recordings(
         progress(read_recordings(recording), what="scoring"),
-        bare_question=bare_question,
-        model=model,
+        # A recording that names no model is taken to be of the calibration's.
+        model=stored.settings.get("model"),
         **as_made,
     )
     stored.check(scores.settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ System = Annotated[str | None, typer.Option(help="System prompt.")]
 Picture = Annotated[
     Path | None, typer.Option(help="Also save the output as an SVG picture.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 SimilarityName = Annotated[
     str | None,
@@ -32,12 +31,6 @@ WithoutAnswer = Annotated[
         "--without-answer", help="Score the samples alone, without the answer."
     ),
 ]
-BareQuestion = Annotated[
-    bool,
-    typer.Option(
-        "--bare-question", help="Give the similarity the question without its context."
-    ),
-]
 SelfCheck = Annotated[
     bool,
     typer.Option("--self-check", help="Ask the model whether its answer is correct."),
@@ -47,22 +40,6 @@ Shard = Annotated[
     typer.Option(
         metavar="K/N", help="Take only part K of N of the questions, split by id."
     ),
-]
-Ray = Annotated[
-    int | None,
-    typer.Option(
-        "--ray",
-        min=1,
-        metavar="WORKERS",
-        help="Ask with this many Ray workers, here or on the cluster at RAY_ADDRESS.",
-    ),
-]
-Batch = Annotated[
-    Literal["openai"] | None,
-    typer.Option(help="Ask through the provider's batch API, at half the price."),
-]
-RecordedModel = Annotated[
-    str | None, typer.Option(help="Model that answered, if the recording names none.")
 ]
 
 TokenPrices = Annotated[
@@ -78,7 +55,7 @@ GraderName = Annotated[
     str,
     typer.Option(
         help="What grades answers that have no label: squad_f1, contains, numeric, "
-        "rouge_l, bert_score, judge:MODEL."
+        "rouge_l, bert_score, judge:MODEL, or nothing (label)."
     ),
 ]
 JudgeUrl = Annotated[
