@@ -17,14 +17,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Question, Recording, shard_of
 from snne_guard.text import printable
 
-__all__ = [
-    "check_outputs",
-    "in_shard",
-    "note",
-    "page",
-    "progress",
-    "source",
-]
+__all__ = ["check_outputs", "in_shard", "note", "page", "progress", "source"]
 
 _PICTURE_WIDTH = 86
 
@@ -63,16 +56,13 @@ def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         ConfigurationError: One cannot be written, or is another file as well.
     """
     taken = {Path(name).resolve() for name in inputs}
-    for path in outputs:
-        if path is None:
-            continue
+    for path in filter(None, outputs):
         target = path.resolve()
-        other = target.exists() and not target.is_file()
-        if target in taken or other or not target.parent.is_dir():
-            msg = (
-                "expected an output that is neither an input nor another output, in a "
-                f"folder that exists, got {path}"
-            )
+        if target in taken:
+            msg = f"cannot write {path}: the command uses this file for something else"
+            raise ConfigurationError(msg)
+        if not target.parent.is_dir() or (target.exists() and not target.is_file()):
+            msg = f"cannot write {path}: expected a file in a folder that exists"
             raise ConfigurationError(msg)
         taken.add(target)
 

@@ -23,7 +23,6 @@ from snne_guard.evaluation import Evaluation, read_labelled, risk_coverage
 from snne_guard.evaluation import evaluate as evaluate_recordings
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.results import BASELINE, TITLES, RecipeComparison
-from snne_guard.files import replace_file
 from snne_guard.text import printable
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ def evaluate(
     """
     if html is not None:  # a missing package ends it before anything is computed
         _figure()
-    files = [*dict.fromkeys(files)]
     check_outputs(
         [*files, *(beside(path, "labels") for path in files)], json_file, html
     )
@@ -123,14 +121,10 @@ def evaluate(
         _print(console, evaluation)
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
-        _write(json_file, json.dumps(figures, allow_nan=False))
+        json_file.write_text(json.dumps(figures, allow_nan=False), encoding="utf-8")
     if html is not None:
-        _write(html, _PAGE + "".join(map(_as_html, evaluations)))
-
-
-def _write(path: Path, text: str) -> None:
-    with replace_file(path) as stream:
-        stream.write(text.encode("utf-8", "replace"))
+        page = _PAGE + "".join(map(_as_html, evaluations))
+        html.write_text(page, encoding="utf-8")
 
 
 def _as_html(evaluation: Evaluation) -> str:

@@ -3,15 +3,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from snne_guard import __version__
 from snne_guard.cli import main
 from snne_guard.cli.app import COMMANDS, app
-from snne_guard.cli.console import check_outputs
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import InputError
 from tests.cli.support import run
 
 
@@ -82,15 +80,3 @@ def test_a_missing_extra_is_told_in_one_line(
         "snne-guard: typer is not installed. "
         'Install it with: pip install "snne-guard[cli]"\n'
     )
-
-
-def test_outputs_overwrite_nothing(tmp_path: Path) -> None:
-    source, new = tmp_path / "a", tmp_path / "b"
-    source.touch()
-    check_outputs([source], new, None)
-    elsewhere = tmp_path / "none" / "b"
-    for outputs in ([source], [new, new], [tmp_path], [elsewhere], [Path("/dev/null")]):
-        with pytest.raises(
-            ConfigurationError, match="neither an input nor another output"
-        ):
-            check_outputs([source], *outputs)

@@ -196,6 +196,13 @@ def test_a_missing_package_is_named_before_anything_is_computed(
 
 
 def test_neither_recording_nor_labels_are_overwritten(recording: Path) -> None:
-    for target in (recording, beside(recording, "labels")):
-        assert run("evaluate", recording, "--json", target).exit_code == 2
+    both = recording.with_name("new")
+    for target, more in (
+        (recording, ()),
+        (beside(recording, "labels"), ()),
+        (both, ("--html", both)),
+    ):
+        found = run("evaluate", recording, "--json", target, *more)
+        assert found.exit_code == 2
+        assert "uses this file for something else" in found.stderr
     assert len(list(read_recordings(recording))) == 40

@@ -53,6 +53,17 @@ def test_output_has_the_scores_and_all_else(recording: Path, tmp_path: Path) -> 
         assert line["snne_guard"]["n"] == 3
 
 
+@pytest.mark.parametrize("output", ["r.jsonl", ".", "none/new", "/dev/null"])
+def test_an_output_that_is_no_new_file_of_a_folder_is_refused(
+    recording: Path, output: str
+) -> None:
+    before = recording.read_bytes()
+    found = run("score", recording, "--output", recording.parent / output)
+    assert found.exit_code == 2
+    assert "cannot write " in found.stderr
+    assert recording.read_bytes() == before
+
+
 def test_log_probabilities_choose_the_method(tmp_path: Path) -> None:
     row = {**ROWS[0], "main_logprobs": [-0.1], "token_logprobs": [[-0.2]] * 3}
     found = run("score", write_jsonl(tmp_path / "r.jsonl", [row, ROWS[1]]))
