@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -19,7 +19,7 @@ from snne_guard.cli.batch import record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_before
 from snne_guard.cli.render import cost_in_words
-from snne_guard.distributed import record_file
+from snne_guard.distributed import record_file, recorded_settings
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.record import RecordingRun
 from snne_guard.evaluation.record import record as draw
@@ -29,9 +29,6 @@ from snne_guard.types import Assessment, Cost, Prices
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View
 
 __all__ = ["SECONDS_BETWEEN_LINES", "record"]
-
-_INTERRUPTED = 130
-"""Exit status where the user ended the run."""
 
 SECONDS_BETWEEN_LINES = 60.0
 """How often a run that writes to a log says how far it is."""
@@ -64,7 +61,9 @@ def record(
     ] = 1.0,
     answer_temperature: Annotated[
         float | None,
-        typer.Option(help="Temperature of the answer; the model's own by default."),
+        typer.Option(
+            min=0, help="Temperature of the answer; the model's own by default."
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Token limit of each reply.")
@@ -76,11 +75,12 @@ def record(
     system: options.System = None,
     self_check: options.SelfCheck = False,
     views: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="Views to draw the samples in: all, or names separated by commas."
+            help="Views that the samples take in turn: all, or some of plain, "
+            "examples and reasoning, separated by commas."
         ),
-    ] = None,
+    ] = "",
     seed: Annotated[
         int | None, typer.Option(help="Seed of the answer; samples get none.")
     ] = None,
@@ -94,8 +94,19 @@ def record(
     max_requests: Annotated[
         int | None, typer.Option(min=1, help="Stop cleanly after this many requests.")
     ] = None,
-    ray: options.Ray = None,
-    batch: options.Batch = None,
+    ray: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="WORKERS",
+            help="Ask with this many Ray workers, here or on the cluster at "
+            "RAY_ADDRESS.",
+        ),
+    ] = None,
+    batch: Annotated[
+        Literal["openai"] | None,
+        typer.Option(help="Ask through the provider's batch API, at half the price."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -115,11 +126,7 @@ def record(
     interrupted.
     """
     from snne_guard.langchain import SNNEGuard
-    from snne_guard.sampling.langchain.providers import (
-        answer_settings_of,
-        capabilities,
-        model_name_of,
-    )
+    from snne_guard.sampling.langchain.providers import capabilities
 
     if batch and (ray or not model.startswith("openai:")):
         msg = "--batch openai needs --model openai:NAME and does not work with --ray"
@@ -127,43 +134,31 @@ def record(
     check_outputs([questions], output)
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
-    before = messages_before(model=model, system=system)
-    view_names = [*VIEWS] if views == "all" else options.names_in(views or "")
-    ends = None if stop is None else [_unescaped(text) for text in stop]
+    before = messages_before(model, system)
     make = partial(
         chat_model,
         model,
         base_url=base_url,
-        stop=ends,
+        stop=stop and [text.replace("\\n", "\n") for text in stop],
         temperature=answer_temperature,
         max_tokens=max_tokens,
         seed=seed,
     )
-    chat = make()
-    # A model is called as the user named it; the embedded one has a name of its own.
-    named = model_name_of(chat) if model == "embedded" else {}
-    settings = {
-        "model": named.get("model") or model,
-        "temperature": temperature,
-        "samples": samples,
-        "system": system,
-        "seed": seed,
-        "self_check": SelfCheck().prompt if self_check else None,
-        "views": view_names or None,
-        **answer_settings_of(chat),
-    }
     guarding: dict[str, Any] = {
         # Nothing is paid for samples of an answer that fails.
         "schedule": "answer_first",
         "self_check": self_check,
-        "views": view_names,
+        "views": [*VIEWS] if views == "all" else options.names_in(views),
         "temperature": temperature,
         "max_concurrency": max_concurrency,
         "prices": options.prices_of(prices),
     }
-    guard = SNNEGuard(chat, n=1 + samples + self_check, **guarding)
+    guard = SNNEGuard(make(), n=1 + samples + self_check, **guarding)
+    settings = {**recorded_settings(guard, messages=before), "seed": seed}
+    if model != "embedded":  # a model is called as the user named it
+        settings["model"] = model
     turns = guard.settings.sample_views
-    takes_n = capabilities(chat).n
+    takes_n = capabilities(guard.guarded).n
     # The view of each request for samples, and how many replies it brings.
     sampling = [*Counter(turns).items()] if takes_n else [(view, 1) for view in turns]
     running = partial(
@@ -175,10 +170,10 @@ def record(
                 asked = run.left
         lines = _dry_run_lines(
             ([*before, ("human", question.prompt)] for question in asked),
-            sampling=sampling,
+            requests=[(None, 1), *sampling],
             self_check=self_check,
             max_tokens=settings.get("max_tokens"),
-            prices=options.prices_of(prices),
+            prices=guard.prices,
         )
         typer.echo("\n".join(lines))
         return
@@ -205,7 +200,7 @@ def record(
                     asyncio.run(draw(run, ask, max_concurrency=max_concurrency))
         except KeyboardInterrupt:
             note("interrupted; run the same command again to continue")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise
         note(f"{_counted(run)}; {cost_in_words(run.cost)}")
         if run.stopped:
             note(run.stopped)
@@ -214,43 +209,45 @@ def record(
     raise typer.Exit(0 if complete else 1)
 
 
-def _unescaped(text: str) -> str:
-    """Return a text as it was meant: a shell has no simple way to give a new line."""
-    return text.replace("\\n", "\n").replace("\\t", "\t")
-
-
 def _dry_run_lines(
     conversations: Iterable[Sequence[tuple[str, str]]],
     *,
-    sampling: Sequence[tuple[View | None, int]],
+    requests: Sequence[tuple[View | None, int]],
     self_check: bool,
     max_tokens: int | None,
     prices: Prices | None,
 ) -> Iterator[str]:
-    """Yield the requests, tokens and money that conversations will take."""
-    limit, n, read = max_tokens or 0, 0, 0
+    """Yield the requests, tokens and money that conversations will take.
+
+    Args:
+        conversations: What is said to each question.
+        requests: The view of each request, and the replies that it brings.
+        self_check: Whether one more request asks whether the answer is correct.
+        max_tokens: Limit of a reply.
+        prices: Of tokens.
+    """
+    limit, n, read, written = max_tokens or 0, 0, 0, 0
     for conversation in conversations:
-        messages = [{"role": role, "content": text} for role, text in conversation]
         n += 1
-        asked = [view.rewritten(messages) if view else messages for view, _ in sampling]
+        messages = [{"role": role, "content": text} for role, text in conversation]
+        for view, replies in requests:
+            read += _tokens(view.rewritten(messages) if view else messages)
+            extra = EXTRA_TOKENS if view and view.extract else 0
+            written += replies * (limit + extra)
         if self_check:
-            asked.append([*messages, {"content": SelfCheck().prompt}])
-            read += limit
-        read += sum(map(_tokens, [messages, *asked]))
-    each = 1 + len(sampling) + self_check
-    replies = 1 + sum(replies for _, replies in sampling) + self_check
-    longer = sum(replies for view, replies in sampling if view and view.extract)
-    written = n * (replies * limit + longer * EXTRA_TOKENS)
+            read += _tokens([*messages, {"content": SelfCheck().prompt}]) + limit
+            written += limit
+    each = len(requests) + self_check
     yield f"questions to ask  {n}"
     yield f"requests          {n * each} ({each} per question)"
     yield f"input tokens      about {read} (characters / {_CHARACTERS})"
-    if max_tokens is None or prices is None:
-        yield "money             unknown without --max-tokens and --prices"
     if max_tokens is not None:
         yield f"output tokens     at most {written}"
-        if prices is not None:
-            money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
-            yield f"money             at most about {money:.6f}, none of it cached"
+    if max_tokens is None or prices is None:
+        yield "money             unknown without --max-tokens and --prices"
+    else:
+        money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
+        yield f"money             at most about {money:.6f}, none of it cached"
 
 
 def _tokens(messages: Sequence[Mapping[str, str]]) -> int:
