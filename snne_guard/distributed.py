@@ -270,7 +270,7 @@ def _with_columns(
     like: Mapping[str, Any],
     drop: Collection[str] = (),
 ) -> pa.Table:
-    """Return a table with the columns of rows in place of its own, and of those to drop.
+    """Return a table with the columns of rows, without its own that they replace.
 
     ``like`` is a row in which everything is known: without it, the types of a block
     would depend on what its rows happen to have.

@@ -95,6 +95,7 @@ def _key(console: Console) -> str:
             console=console,
         )
     except (EOFError, KeyboardInterrupt):
+        console.print()
         return "q"
 
 

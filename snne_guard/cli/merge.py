@@ -48,5 +48,5 @@ def merge(
     if missing:
         named = map(repr, missing[:_SHOWN])
         more = ", ..." if len(missing) > _SHOWN else ""
-        note(f"{len(missing)} are missing: {', '.join(named)}{more}")
+        note(f"missing ({len(missing)}): {', '.join(named)}{more}")
         raise typer.Exit(1)

@@ -157,10 +157,11 @@ def record(
     settings = {**recorded_settings(guard, messages=before), "seed": seed}
     if model != "embedded":  # a model is called as the user named it
         settings["model"] = model
+    # The view of each request, and how many replies it brings; the answer's is first.
     turns = guard.settings.sample_views
     takes_n = capabilities(guard.guarded).n
-    # The view of each request for samples, and how many replies it brings.
-    sampling = [*Counter(turns).items()] if takes_n else [(view, 1) for view in turns]
+    sampling = Counter(turns).items() if takes_n else ((view, 1) for view in turns)
+    requests = [(None, 1), *sampling]
     running = partial(
         RecordingRun, settings=settings, n_samples=samples, retry_failed=retry_failed
     )
@@ -170,7 +171,7 @@ def record(
                 asked = run.left
         lines = _dry_run_lines(
             ([*before, ("human", question.prompt)] for question in asked),
-            requests=[(None, 1), *sampling],
+            requests=requests,
             self_check=self_check,
             max_tokens=settings.get("max_tokens"),
             prices=guard.prices,
@@ -186,7 +187,7 @@ def record(
         asked,
         shard=shard,
         max_requests=max_requests,
-        requests_each=1 + len(sampling) + self_check,
+        requests_each=len(requests) + self_check,
     ) as run:
         try:
             with _progress_shown(run):
@@ -217,15 +218,7 @@ def _dry_run_lines(
     max_tokens: int | None,
     prices: Prices | None,
 ) -> Iterator[str]:
-    """Yield the requests, tokens and money that conversations will take.
-
-    Args:
-        conversations: What is said to each question.
-        requests: The view of each request, and the replies that it brings.
-        self_check: Whether one more request asks whether the answer is correct.
-        max_tokens: Limit of a reply.
-        prices: Of tokens.
-    """
+    """Yield the requests, tokens and money that conversations will take."""
     limit, n, read, written = max_tokens or 0, 0, 0, 0
     for conversation in conversations:
         n += 1

@@ -2,27 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from snne_guard import __version__
 from snne_guard.cli import main
-from snne_guard.cli.app import COMMANDS, app
-from snne_guard.errors import InputError
+from snne_guard.cli.app import COMMANDS
 from tests.cli.support import run
-
-
-@pytest.fixture
-def command() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Add a command that is called ``try``."""
-    before = list(app.registered_commands)
-
-    def add(function: Callable[[], None]) -> None:
-        app.command("try")(function)
-
-    yield add
-    app.registered_commands[:] = before
 
 
 def test_the_help_lists_every_command_with_a_whole_sentence() -> None:
@@ -45,26 +32,22 @@ def test_it_is_a_module_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("content", "told"),
     [
-        (InputError("a.jsonl, line 3: no"), "a.jsonl, line 3: no"),
-        (FileNotFoundError(2, "No such file or directory", "x"), "x: No such file"),
-        (
-            InputError("red \x1b[31m and \u202e turned"),
-            "red \u241b[31m and \ufffd turned",
-        ),
+        (None, ": No such file or directory\n"),
+        ("nonsense", ", line 1: expected a JSON object"),
     ],
 )
 def test_errors_end_a_command_with_one_line(
-    command: Callable[..., None], error: Exception, told: str
+    tmp_path: Path, content: str | None, told: str
 ) -> None:
-    def fail() -> None:
-        raise error
-
-    command(fail)
-    found = run("try")
+    path = tmp_path / "red \x1b[31m and \u202e turned"
+    if content is not None:
+        path.write_text(content)
+    found = run("score", path)
     assert found.exit_code == 2
-    assert found.stderr.startswith(f"snne-guard: {told}")
+    shown = f"snne-guard: {tmp_path}/red \u241b[31m and \ufffd turned"
+    assert found.stderr.startswith(f"{shown}{told}")
     assert len(found.stderr.splitlines()) == 1
     assert found.stdout == ""
 

@@ -60,6 +60,12 @@ def test_the_same_command_goes_on(recording: Path) -> None:
     assert shown(run("label", recording).stdout) == []
 
 
+def test_the_end_of_the_input_quits(recording: Path) -> None:
+    found = run("label", recording, keys="")
+    assert found.exit_code == 0
+    assert "q quit: \nright        0\n" in found.stdout
+
+
 def test_back_replaces_a_label(recording: Path) -> None:
     found = run("label", recording, keys="b\nr\nb\nw\nq\n")
     assert shown(found.stdout) == ["j", "j", "c", "j", "c"]

@@ -94,7 +94,7 @@ def test_a_question_that_failed_in_a_part_is_named(
     failed.write_text(row + others[0] + row + '{"id": "to')  # one was drawn since
     result = run("merge", *parts, "--output", output)
     assert result.exit_code == 1
-    assert f"1 are missing: '{json.loads(row)['id']}'\n" in result.stderr
+    assert f"missing (1): '{json.loads(row)['id']}'\n" in result.stderr
     assert len(read(output)) == N - 1
 
 
@@ -103,13 +103,13 @@ def test_a_missing_shard_is_named_and_the_rest_written(
 ) -> None:
     result = run("merge", *parts[1:], "--output", output)
     assert result.exit_code == 1
-    assert "1 are missing: 'shard 1/3'\n" in result.stderr
+    assert "missing (1): 'shard 1/3'\n" in result.stderr
     assert len(read(output)) == N - len(read(parts[0]))
     lost = read(parts[0])[0]["id"]
     parts[0].write_text("".join(parts[0].read_text().splitlines(keepends=True)[1:]))
     result = run("merge", *parts, "-o", output, "--questions", questions)
     assert result.exit_code == 1
-    assert f"1 are missing: '{lost}'\n" in result.stderr
+    assert f"missing (1): '{lost}'\n" in result.stderr
 
 
 @pytest.mark.parametrize(

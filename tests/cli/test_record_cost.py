@@ -45,14 +45,13 @@ def test_a_dry_run_asks_nothing_and_prints_what_it_would_take(
     }
 
 
-def test_a_dry_run_without_limit_and_prices_says_what_it_does_not_know(
-    tmp_path: Path, server: Server
+@pytest.mark.parametrize("known", [MAX, PRICES])
+def test_a_dry_run_says_what_it_does_not_know(
+    tmp_path: Path, server: Server, known: tuple[str, ...]
 ) -> None:
-    for known in (MAX, PRICES):
-        found = fields(
-            run(*record_command(tmp_path, server.url, "--dry-run", *known)).stdout
-        )
-        assert found["money"] == "unknown without --max-tokens and --prices"
+    result = run(*record_command(tmp_path, server.url, "--dry-run", *known))
+    money = fields(result.stdout)["money"]
+    assert money == "unknown without --max-tokens and --prices"
 
 
 @pytest.mark.parametrize(
