@@ -55,7 +55,7 @@ GraderName = Annotated[
     str,
     typer.Option(
         help="What grades answers that have no label: squad_f1, contains, numeric, "
-        "rouge_l, bert_score, judge:MODEL, or nothing (label)."
+        "rouge_l, bert_score or judge:MODEL; with label, nothing does."
     ),
 ]
 JudgeUrl = Annotated[

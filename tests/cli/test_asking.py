@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +13,22 @@ import pytest
 from snne_guard.self_check import SelfCheck
 from tests.cli.support import record_command, run
 from tests.evaluation.support import write_jsonl
-from tests.support.openai_server import Answer, Server, always, split
+from tests.support.openai_server import Answer, Scripted, Server, always, split
 
 APART = ("Rome", "Oslo", "Bern", "Lima")
 
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Start a server and return the options that name it."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    servers: list[Server] = []
+    with ExitStack() as stack:
 
-    def start(script: Any) -> list[str]:
-        server = Server(script)
-        server.__enter__()
-        servers.append(server)
-        return ["--model", "openai:test-model", "--base-url", server.url]
+        def start(script: Scripted) -> list[str]:
+            server = stack.enter_context(Server(script))
+            return ["--model", "openai:test-model", "--base-url", server.url]
 
-    yield start
-    for server in servers:
-        server.__exit__(None, None, None)
+        yield start
 
 
 # -- ask -------------------------------------------------------------------------------

@@ -128,3 +128,12 @@ def test_drift_refuses_recordings_that_were_drawn_in_another_way(
     found = run("drift", out, other)
     assert found.exit_code == 2
     assert "model='m', here model='k'" in found.stderr
+
+
+def test_drift_takes_a_recording_without_a_model_for_the_calibrations(
+    tmp_path: Path, out: Path
+) -> None:
+    bare = write(tmp_path / "bare.jsonl", settings=None)
+    run("calibrate", bare, "--error-rate", 0.1, "--model", "m", "-o", out)
+    assert Calibration.load(out).settings["model"] == "m"
+    assert run("drift", out, bare).exit_code == 0

@@ -11,14 +11,13 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableLambda
 
 from snne_guard.evaluation import evaluate, read_recordings
 from snne_guard.evaluation.grade import resolve_grader
 from snne_guard.evaluation.jsonl import beside
 from tests.cli.support import run
 from tests.evaluation.support import EXAMPLE, ROWS, write_jsonl
+from tests.support.openai_server import Answer, Asked, Server
 
 
 @pytest.fixture
@@ -103,36 +102,25 @@ def test_files_are_ranked_apart_and_all_can_be(recording: Path, tmp_path: Path) 
     assert f"{other}: expected questions to rank, got none" in found.stderr
 
 
-@pytest.fixture
-def unlabelled(recording: Path) -> Path:
+def test_a_judge_grades_once(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = [json.loads(line) for line in recording.open()]
-    kept = [{k: v for k, v in row.items() if k != "label"} for row in rows]
-    return write_jsonl(recording, kept)
+    write_jsonl(recording, [row | {"label": None, "self_check": 0.5} for row in rows])
 
+    def judge(asked: Asked) -> Answer:
+        assert asked.body["temperature"] == 0
+        prompt = asked.body["messages"][-1]["content"]
+        return Answer(texts=["yes" if '"question 1"' in prompt else "no"])
 
-def test_a_judge_grades_once(unlabelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def judge(prompt: str, **options: Any) -> AIMessage:
-        assert options == {"temperature": 0}
-        asked.append(prompt)
-        return AIMessage("yes" if '"question 1"' in prompt else "no")
-
-    def chat_model(name: str, *, base_url: str | None = None) -> Any:
-        assert (name, base_url) == ("openai:some-model", "http://127.0.0.1:1/v1")
-        return RunnableLambda(judge)
-
-    monkeypatch.setattr("snne_guard.cli.models.chat_model", chat_model)
-    rows = [json.loads(line) for line in unlabelled.open()]
-    write_jsonl(unlabelled, [row | {"self_check": 0.5} for row in rows])
-    found = run(
-        *("evaluate", unlabelled, "--grader", "judge:openai:some-model"),
-        *("--base-url", "http://127.0.0.1:1/v1", "--methods", "snne", "--draws", "5"),
-    )
+    with Server(judge) as server:
+        found = run(
+            *("evaluate", recording, "--grader", "judge:openai:some-model"),
+            *("--base-url", server.url, "--methods", "snne", "--draws", "5"),
+        )
     assert found.exit_code == 0, found.output
     assert "2.5% right by judge:openai:some-model" in found.stdout
     assert "plain + check" in found.stdout
-    assert len(asked) == 40
+    assert len(server.requests) == 40
 
 
 def tags(page: Path) -> list[tuple[str, dict[str, str | None]]]:
