@@ -169,8 +169,8 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
         {"id": each.id, "question": each.question, "context": each.context}
         for each in run.left
     ]
-    rows = record(ray.data.from_items(questions), samples=run.n_samples, **options)
-    for row in rows.iter_rows():
+    dataset = ray.data.from_items(questions, override_num_blocks=1)
+    for row in record(dataset, samples=run.n_samples, **options).iter_rows():
         drawn = _as_written(row, run)
         cost = Cost(**drawn["drawn"]["cost"]) if drawn else None
         run.write(left[row["id"]], drawn, cost=cost, error=row["error"])
