@@ -89,7 +89,7 @@ def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:
         (["--n", "1"], "n to be a whole number of at least 2"),
         (["--on-uncertain", "refuse"], "needs a threshold"),
         (["--save-svg", "missing/a.svg"], "cannot write missing/a.svg"),
-        (["--model", "nobody:x"], "nobody"),
+        (["--model", "nobody:x"], "the model 'nobody:x' cannot be set up: "),
     ],
 )
 def test_wrong_options_end_with_one_line(
@@ -98,8 +98,8 @@ def test_wrong_options_end_with_one_line(
     at = [] if "--model" in arguments else serve(always("Paris"))
     result = run("ask", "x?", *at, *arguments)
     assert result.exit_code == 2
-    assert told in result.stderr
-    assert "Traceback" not in result.output
+    [line] = result.stderr.splitlines()
+    assert told in line
 
 
 def test_a_provider_that_fails_ends_with_one_line_without_a_key(serve: Any) -> None:
