@@ -198,7 +198,7 @@ def recorded_settings(
         "temperature": drawn.temperature,
         "samples": drawn.n_samples,
         "system": next((text for role, text in messages if role == "system"), None),
-        "self_check": drawn.check and drawn.check.prompt,
+        "self_check": drawn.checker and drawn.checker.prompt,
         "views": [view.name for view in drawn.drawn_views] or None,
         **answer_settings_of(guard.guarded),
     }

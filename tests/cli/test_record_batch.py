@@ -327,8 +327,8 @@ def test_a_batch_of_which_it_is_not_known_whether_it_was_taken(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--batch", "openai", "--model", "embedded"), "expected --model openai:NAME"),
-        (("--batch", "openai", "--ray", "2"), "no --ray with --batch openai"),
+        (("--batch", "openai", "--model", "embedded"), "needs --model openai:NAME"),
+        (("--batch", "openai", "--ray", "2"), "does not work with --ray"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
