@@ -157,16 +157,12 @@ def ranked(checked: CheckedSet, times: Mapping[str, FloatArray]) -> Bootstrap:
     questions = checked.questions
     weights = np.stack([times[str(row.question)] for row in questions.rows], axis=1)
     wrong = questions.right == 0
-    once = np.ones((1, len(questions.rows)))
-    found = uncertainties(checked)
+    times_and_once = np.vstack([np.ones(len(questions.rows)), weights])
     return Bootstrap(
-        points={
-            name: {"auroc": float(auroc_draws(u, wrong, once)[0])}
-            for name, u in found.items()
-        },
-        draws={
-            name: {"auroc": auroc_draws(u, wrong, weights)} for name, u in found.items()
-        },
+        figures={
+            name: {"auroc": auroc_draws(u, wrong, times_and_once)}
+            for name, u in uncertainties(checked).items()
+        }
     )
 
 

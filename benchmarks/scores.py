@@ -237,20 +237,20 @@ def measured(questions: QuestionSet) -> Bootstrap:
 def mean(sets: Iterable[Bootstrap], name: str) -> str:
     """Return the mean AUROC of a score, a dash where a set does not have it."""
     found = [*sets]
-    if not all(name in one.points for one in found):
+    if not all(name in one.figures for one in found):
         return "-"
-    return f"{np.mean([one.points[name]['auroc'] for one in found]):.3f}"
+    return f"{np.mean([one.figures[name]['auroc'][0] for one in found]):.3f}"
 
 
 def gain(sets: Iterable[Bootstrap], name: str, over: str = "paper") -> str:
     """Return the mean gain over another score, with its interval."""
     found = [*sets]
-    if not all({name, over} <= one.points.keys() for one in found):
+    if not all({name, over} <= one.figures.keys() for one in found):
         return "-"
-    points = [one.points[name]["auroc"] - one.points[over]["auroc"] for one in found]
-    draws = [one.draws[name]["auroc"] - one.draws[over]["auroc"] for one in found]
-    low, high = np.nanquantile(np.mean(draws, axis=0), [0.05, 0.95])
-    return f"{np.mean(points):+.3f} [{low:+.3f}, {high:+.3f}]"
+    gains = [one.figures[name]["auroc"] - one.figures[over]["auroc"] for one in found]
+    value, *draws = np.mean(gains, axis=0)
+    low, high = np.nanquantile(draws, [0.05, 0.95])
+    return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def show(rows: Sequence[Sequence[object]]) -> None:

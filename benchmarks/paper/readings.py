@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import as_entailment
 from snne_guard.scorers import METHODS, Method, snne, wsnne
-from snne_guard.scorers.checks import as_entailment
 from snne_guard.scorers.eigen_score import eigen_score
 from snne_guard.scorers.entailment import entailment_ratio
 from snne_guard.scorers.entropy import cluster_masses, entropy

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_floats
+from snne_guard.checks import as_numbers
 from snne_guard.errors import InputError
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["as_vector", "graded_answers", "uncertainties"]
+__all__ = ["as_labels", "graded_answers", "uncertainties"]
 
 
 def uncertainties(values: ArrayLike, /) -> FloatArray:
@@ -22,18 +24,29 @@ def uncertainties(values: ArrayLike, /) -> FloatArray:
     Raises:
         InputError: If there are none, or one is not a number, NaN or outside [0, 1].
     """
-    u = as_vector("uncertainty", values)
-    if not u.size:
-        msg = "expected at least one uncertainty, got none"
-        raise InputError(msg)
-    bad = u[~(((u >= 0) & (u <= 1)) | (u == np.inf))]
+    u = as_numbers(values, what="uncertainty", shape=("n",), least=0, most=math.inf)
+    bad = u[(u > 1) & (u < math.inf)]
     if bad.size:
         msg = (
-            "expected every uncertainty in [0, 1], or inf for an answer without a "
-            f"score; got {float(bad[0])}"
+            "expected uncertainty in [0, 1], or inf for an answer without a score, "
+            f"got {bad[0]}"
         )
         raise InputError(msg)
     return u
+
+
+def as_labels(values: ArrayLike, /) -> FloatArray:
+    """Return ``(n,)`` of 1 for a right answer and 0 for a wrong one.
+
+    Raises:
+        InputError: If there are none, or one is neither 0 nor 1.
+    """
+    labels = as_numbers(values, what="label", shape=("n",))
+    bad = labels[~np.isin(labels, (0, 1))]
+    if bad.size:
+        msg = f"expected labels 0 (wrong) or 1 (correct), got {bad[0]}"
+        raise InputError(msg)
+    return labels
 
 
 def graded_answers(
@@ -54,19 +67,14 @@ def graded_answers(
         >>> graded_answers([0.5, 0.1], [0, 1])
         (array([0.1, 0.5]), array([False, True]))
     """
-    labels = as_vector("label", correct)
-    bad = labels[(labels != 0) & (labels != 1)]
-    if bad.size:
-        msg = f"expected labels 0 (wrong) or 1 (correct); got {float(bad[0])}"
-        raise InputError(msg)
     u = uncertainties(uncertainty)
-    if len(u) != len(labels):
+    wrong = as_labels(correct) == 0
+    if len(u) != len(wrong):
         msg = (
             "expected one label for each uncertainty, "
-            f"got {len(labels)} labels and {len(u)} uncertainties"
+            f"got {len(wrong)} labels and {len(u)} uncertainties"
         )
         raise InputError(msg)
-    wrong = labels == 0
     if wrong.all() or not wrong.any():
         kind = "wrong" if wrong.all() else "correct"
         msg = (
@@ -77,12 +85,3 @@ def graded_answers(
     # Labels break ties, so that the order of the input makes no difference.
     order = np.lexsort((wrong, u))
     return u[order], wrong[order]
-
-
-def as_vector(name: str, values: ArrayLike) -> FloatArray:
-    """Return ``(n,)`` numbers; anything else raises InputError."""
-    array = as_floats(values, what=f"every {name}")
-    if array.ndim != 1:
-        msg = f"expected every {name} in shape (n,), got shape {array.shape}"
-        raise InputError(msg)
-    return array

@@ -1,6 +1,5 @@
 """Recorded answers, their grading, and the evaluation of uncertainties on them."""
 
-from snne_guard.evaluation.bootstrap import Bootstrap, Interval, bootstrap
 from snne_guard.evaluation.evaluate import evaluate
 from snne_guard.evaluation.grade import (
     GRADERS,
@@ -13,7 +12,15 @@ from snne_guard.evaluation.grade import (
     squad_f1,
 )
 from snne_guard.evaluation.merge import merge_recordings
-from snne_guard.evaluation.metrics import auarc, auroc, prr, risk_coverage
+from snne_guard.evaluation.metrics import (
+    Bootstrap,
+    Interval,
+    auarc,
+    auroc,
+    bootstrap,
+    prr,
+    risk_coverage,
+)
 from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
 from snne_guard.evaluation.recordings import (
     Question,

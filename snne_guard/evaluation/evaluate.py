@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.bootstrap import bootstrap
 from snne_guard.evaluation.grade import Grade, Grader, graded
-from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.metrics import auroc, bootstrap
 from snne_guard.evaluation.recipes import RecipeTable
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.results import (
@@ -291,12 +290,12 @@ def _ranking(
     """Return how well sentences are ranked, None where there are none."""
     if not any(us for us, _ in labelled):
         return None
-    each = [auroc(us, right) for us, right in labelled]
+    each = [auroc(us, right) for us, right in labelled if us]
     both = [value for value in each if not math.isnan(value)]
     uncertainty = np.concatenate([us for us, _ in labelled])
     correct = np.concatenate([right for _, right in labelled])
     return SentenceRanking(
-        answers=len(each),
+        answers=len(labelled),
         sentences=len(correct),
         accuracy=float(correct.mean()),
         auroc=auroc(uncertainty, correct),

@@ -1,4 +1,4 @@
-"""How well an uncertainty tells wrong answers from right ones.
+"""How well an uncertainty tells wrong answers from right ones, with intervals.
 
 Only the order of the uncertainties counts, so a method's raw value and its ``u`` give
 the same. Questions of equal uncertainty count with the mean of their group, which is
@@ -7,22 +7,25 @@ the exact expectation over all their orders, so the order of the input never mat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.decision.graded import as_vector
+from snne_guard.checks import as_numbers
+from snne_guard.decision.graded import as_labels
 from snne_guard.errors import InputError
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = [
-    "METRICS",
+    "Bootstrap",
+    "Interval",
     "auarc",
     "auroc",
-    "checked_quality",
-    "dense_ranks",
+    "bootstrap",
     "prr",
     "risk_coverage",
 ]
@@ -40,14 +43,15 @@ def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         is perfect, 0.5 is chance. NaN if all answers are right, or all wrong.
 
     Raises:
-        InputError: The lengths differ, a number is NaN, or ``correct`` is not 0 or 1.
+        InputError: There are no answers, the lengths differ, a number is NaN, or
+            ``correct`` is not 0 or 1.
 
     Example:
         >>> auroc([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
         0.875
     """
-    right = checked_quality(correct, zero_or_one=True)
-    return _auroc(dense_ranks(uncertainty, right), right)
+    right = as_labels(correct)
+    return _auroc(_ranks(uncertainty, right), right)
 
 
 def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
@@ -66,7 +70,7 @@ def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         gets the mean of ``correct``. NaN for n < 2.
 
     Raises:
-        InputError: The lengths differ, a number is NaN, or a quality is infinite.
+        InputError: As for ``prr``.
 
     Source:
         Nadeem, Zucker, Hanczar 2009, "Accuracy-Rejection Curves (ARCs) for Comparing
@@ -76,8 +80,8 @@ def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> auarc([1, 2, 3, 4, 5, 6], [1, 1, 1, 0, 0, 0])
         0.82
     """
-    quality = checked_quality(correct)
-    return _auarc(dense_ranks(uncertainty, quality), quality)
+    quality = _quality(correct)
+    return _auarc(_ranks(uncertainty, quality), quality)
 
 
 def prr(
@@ -109,11 +113,11 @@ def prr(
 
     Returns:
         Higher is better. Where all have the same quality, raw is 0.5 and normalised
-        NaN; normalised is also NaN where K holds n alone. NaN for n = 0.
+        NaN; normalised is also NaN where K holds n alone.
 
     Raises:
-        InputError: The lengths differ, a number is NaN, a quality is infinite, or
-            ``max_rejection`` is outside (0, 1].
+        InputError: There are no answers, the lengths differ, a number is NaN, a
+            quality is infinite, or ``max_rejection`` is outside (0, 1].
 
     Source:
         Malinin, Gales 2021, "Uncertainty Estimation in Autoregressive Structured
@@ -127,8 +131,8 @@ def prr(
     if not 0 < max_rejection <= 1:
         msg = f"expected max_rejection in (0, 1], got {max_rejection}"
         raise InputError(msg)
-    values = checked_quality(quality)
-    ranks = dense_ranks(uncertainty, values)
+    values = _quality(quality)
+    ranks = _ranks(uncertainty, values)
     return _prr(ranks, values, normalised=normalised, max_rejection=max_rejection)
 
 
@@ -153,9 +157,9 @@ def risk_coverage(
         >>> risk.round(4).tolist()
         [0.0, 0.25, 0.3333, 0.5]
     """
-    right = checked_quality(correct, zero_or_one=True)
-    accuracy = _accuracies(dense_ranks(uncertainty, right), right)
-    return np.arange(1, len(right) + 1) / max(1, len(right)), 1 - accuracy
+    right = as_labels(correct)
+    accuracy = _accuracies(_ranks(uncertainty, right), right)
+    return _counts(len(right)) / len(right), 1 - accuracy
 
 
 def _auroc(ranks: IntArray, right: FloatArray) -> float:
@@ -163,14 +167,14 @@ def _auroc(ranks: IntArray, right: FloatArray) -> float:
     wrongs = np.bincount(ranks, weights=1 - right)
     pairs = rights.sum() * wrongs.sum()
     if not pairs:
-        return float("nan")
+        return math.nan
     less_uncertain = rights.cumsum() - rights / 2
     return float(wrongs @ less_uncertain / pairs)
 
 
 def _auarc(ranks: IntArray, quality: FloatArray) -> float:
     if len(quality) < 2:  # noqa: PLR2004 - a curve needs two points
-        return float("nan")
+        return math.nan
     accuracies = _accuracies(ranks, quality)
     return float((accuracies[1:] + accuracies[:-1]).mean() / 2)
 
@@ -179,18 +183,16 @@ def _prr(
     ranks: IntArray, quality: FloatArray, *, normalised: bool, max_rejection: float = 1
 ) -> float:
     n = len(quality)
-    if not n:
-        return float("nan")
     spread = np.ptp(quality)
     if not spread:
-        return float("nan") if normalised else 0.5
+        return math.nan if normalised else 0.5
     stretched = (quality - quality.min()) / spread
     kept = max(1, int(max_rejection * n))
     raw = float(_accuracies(ranks, stretched)[-kept:].mean())
     if not normalised:
         return raw
     if kept == 1:
-        return float("nan")
+        return math.nan
     oracle = float(np.sort(stretched)[::-1].cumsum()[-kept:] @ (1 / _counts(n)[-kept:]))
     random = float(stretched.mean())
     return (raw - random) / (oracle / kept - random)
@@ -211,34 +213,129 @@ def _counts(n: int) -> FloatArray:
     return np.arange(1, n + 1, dtype=np.float64)
 
 
-METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
-    "auroc": _auroc,
-    "auarc": _auarc,
-    "prr": partial(_prr, normalised=False),
-    "prr_normalised": partial(_prr, normalised=True),
-}
-"""Metrics by name, as functions of ``dense_ranks`` and checked qualities."""
-
-
-def dense_ranks(uncertainty: ArrayLike, other: FloatArray) -> IntArray:
+def _ranks(uncertainty: ArrayLike, quality: FloatArray) -> IntArray:
     """Return ``(n,)`` ranks from 0; equal uncertainties have equal ranks."""
-    values = as_vector("uncertainty", uncertainty)
-    if len(values) != len(other):
-        msg = f"expected one value per question, got {len(values)} and {len(other)}"
-        raise InputError(msg)
-    if np.isnan(values).any():
-        msg = "expected uncertainty without NaN; leave out such questions for all"
+    values = as_numbers(
+        uncertainty, what="uncertainty", shape=("n",), least=-math.inf, most=math.inf
+    )
+    if len(values) != len(quality):
+        msg = f"expected one value per question, got {len(values)} and {len(quality)}"
         raise InputError(msg)
     ranks: IntArray = np.unique(values, return_inverse=True)[1].astype(np.intp)
     return ranks
 
 
-def checked_quality(quality: ArrayLike, *, zero_or_one: bool = False) -> FloatArray:
-    """Return ``(n,)`` finite numbers, or zeros and ones; otherwise raise InputError."""
-    values = as_vector("quality", quality)
-    fine = np.isin(values, (0, 1)) if zero_or_one else np.isfinite(values)
-    if not fine.all():
-        what = "correct to be 0 or 1" if zero_or_one else "quality to be finite"
-        msg = f"expected {what}"
-        raise InputError(msg)
-    return values
+def _quality(values: ArrayLike) -> FloatArray:
+    return as_numbers(values, what="quality", shape=("n",))
+
+
+# -- Intervals -------------------------------------------------------------------------
+
+_METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
+    "auroc": _auroc,
+    "auarc": _auarc,
+    "prr": partial(_prr, normalised=False),
+    "prr_normalised": partial(_prr, normalised=True),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A figure with its 90% percentile interval over draws of the questions.
+
+    Attributes:
+        value: On the questions themselves; NaN where the metric does not exist.
+        low: Lower end; NaN where the metric exists in no draw.
+        high: Upper end; likewise.
+
+    Example:
+        >>> f"{Interval(value=0.1, low=-0.2, high=0.4):+.1f}"
+        '+0.1 (-0.2 to +0.4)'
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __format__(self, spec: str) -> str:
+        """Return it as one line, each number in the given format."""
+        value, low, high = (format(n, spec) for n in (self.value, self.low, self.high))
+        return value if math.isnan(self.low) else f"{value} ({low} to {high})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrap:
+    """Metrics of several methods on the questions and on the same draws of them.
+
+    Attributes:
+        figures: ``figures[method][metric]``, ``(1 + draws,)``: the figure on the
+            questions themselves, then on each draw.
+    """
+
+    figures: Mapping[str, Mapping[str, FloatArray]] = field(repr=False)
+
+    def interval(self, method: str, metric: str) -> Interval:
+        """Return a metric of a method with its interval."""
+        return _interval(self.figures[method][metric])
+
+    def difference(self, first: str, second: str, metric: str) -> Interval:
+        """Return by how much the first method exceeds the second, draw by draw.
+
+        This is much sharper than comparing two intervals, which can overlap even when
+        the difference is clear.
+        """
+        return _interval(self.figures[first][metric] - self.figures[second][metric])
+
+
+def _interval(figures: FloatArray) -> Interval:
+    value, *drawn = figures.tolist()
+    # A draw of one class has no AUROC; it is left out.
+    known = [each for each in drawn if math.isfinite(each)] or [math.nan]
+    low, high = np.quantile(known, [0.05, 0.95]).tolist()
+    return Interval(value=value, low=low, high=high)
+
+
+def bootstrap(
+    uncertainties: Mapping[str, ArrayLike],
+    quality: ArrayLike,
+    *,
+    metrics: Sequence[str] = ("auroc", "auarc", "prr"),
+    draws: int = 1000,
+    seed: int = 0,
+) -> Bootstrap:
+    """Draw the questions again and again, and compute the metrics of every method.
+
+    The draws, n of the n questions with replacement, are the same for all methods.
+    The intervals do not account for questions that share a document, or for the other
+    samples that another run of the model would give.
+
+    Args:
+        uncertainties: For each method ``(n,)``, higher is less certain.
+        quality: ``(n,)`` finite, higher is better; 0 and 1 for ``"auroc"``.
+        metrics: Some of ``"auroc"``, ``"auarc"``, ``"prr"`` and ``"prr_normalised"``.
+        draws: How many draws, at least 1.
+        seed: Equal seeds give equal draws.
+
+    Raises:
+        InputError: The lengths differ, a number is NaN, or a quality is not finite or,
+            for AUROC, not 0 or 1.
+
+    Example:
+        >>> correct = [1, 1, 1, 0, 1, 0, 0, 0]
+        >>> figures = bootstrap({"a": range(8), "b": [0] * 8}, correct, draws=100)
+        >>> figures.interval("a", "auroc").value
+        0.9375
+        >>> figures.difference("a", "b", "auroc").value
+        0.4375
+    """
+    values = as_labels(quality) if "auroc" in metrics else _quality(quality)
+    ranks = {name: _ranks(one, values) for name, one in uncertainties.items()}
+    figures = {name: {one: np.empty(1 + draws) for one in metrics} for name in ranks}
+    generator, n = np.random.default_rng(seed), len(values)
+    for draw in range(1 + draws):
+        chosen = generator.integers(n, size=n) if draw else np.arange(n)
+        again = values[chosen]
+        for name, row in ranks.items():
+            for metric in metrics:
+                figures[name][metric][draw] = _METRICS[metric](row[chosen], again)
+    return Bootstrap(figures=figures)

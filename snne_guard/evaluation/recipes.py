@@ -11,8 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from snne_guard.evaluation.bootstrap import bootstrap
-from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.metrics import auroc, bootstrap
 from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.evaluation.rescore import PLAIN, how_drawn, recorded_replies
 from snne_guard.evaluation.results import Recipe, RecipeComparison

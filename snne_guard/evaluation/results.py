@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from snne_guard.evaluation.bootstrap import Interval
+from snne_guard.evaluation.metrics import Interval
 from snne_guard.types import Cost, FloatArray
 
 __all__ = [

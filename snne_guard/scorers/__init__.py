@@ -10,9 +10,8 @@ ConfigurationError; rounding errors are clipped. Shapes of arrays are checked by
 ``score``, ``ResponseSet`` and the functions below, not by every function of a method.
 """
 
-from snne_guard.scorers.inputs import ResponseSet
 from snne_guard.scorers.method import Method
-from snne_guard.scorers.scoring import METHODS, resolve_method, score
+from snne_guard.scorers.scoring import METHODS, ResponseSet, resolve_method, score
 from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
 __all__ = [

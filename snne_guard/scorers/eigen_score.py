@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_numbers
+from snne_guard.checks import as_numbers
 from snne_guard.scorers.method import Method
 
 __all__ = ["METHODS", "eigen_score"]

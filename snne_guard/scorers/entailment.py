@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_distributions, as_entailment
+from snne_guard.checks import as_distributions, as_entailment
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_cluster_ids, as_equivalence, as_logprobs
+from snne_guard.checks import as_cluster_ids, as_equivalence, as_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import IntArray

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_matrix
+from snne_guard.checks import as_numbers
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
@@ -47,7 +47,7 @@ def lexical_similarity(similarity: ArrayLike) -> float:
         >>> lexical_similarity([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
         -0.25
     """
-    matrix = as_matrix(similarity)
+    matrix = as_numbers(similarity, what="similarity", shape=("n", "n"))
     n = len(matrix)
     if n == 1:
         return -1.0
@@ -92,7 +92,7 @@ def degree(similarity: ArrayLike) -> float:
         >>> degree([[1, 0.5], [0.5, 1]])
         0.5
     """
-    matrix = as_matrix(similarity)
+    matrix = as_numbers(similarity, what="similarity", shape=("n", "n"))
     n = len(matrix)
     return (n * n - math.fsum(matrix.ravel().tolist())) / n
 
@@ -129,7 +129,7 @@ def laplacian_spectrum(
     That is ``D - W``, or ``D^-1/2 (D - W) D^-1/2``, where D is the diagonal of the row
     sums of the weights W. Asymmetric weights are averaged over both directions.
     """
-    matrix = as_matrix(weights, what="weights", least=0)
+    matrix = as_numbers(weights, what="weights", shape=("n", "n"), least=0)
     graph = (matrix + matrix.T) / 2
     degrees = graph.sum(axis=1)
     laplacian = np.diag(degrees) - graph

@@ -8,8 +8,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
-from snne_guard.scorers.checks import as_cluster_ids, as_entailment, as_matrix
+from snne_guard.checks import (
+    as_cluster_ids,
+    as_entailment,
+    as_numbers,
+    check_number,
+)
 from snne_guard.scorers.entropy import cluster_masses
 from snne_guard.scorers.graph import laplacian_spectrum
 from snne_guard.scorers.method import Method
@@ -142,7 +146,7 @@ def cluster_kernel(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> FloatArr
 
 def unit_trace(kernel: ArrayLike) -> FloatArray:
     """Return a kernel scaled so that every diagonal entry is 1/n."""
-    matrix = as_matrix(kernel, what="kernel")
+    matrix = as_numbers(kernel, what="kernel", shape=("n", "n"))
     roots = np.maximum(np.sqrt(matrix.diagonal()), _SMALLEST_ROOT)
     unit: FloatArray = matrix / roots[:, None] / roots / len(matrix)
     return unit
@@ -162,7 +166,7 @@ def von_neumann_entropy(kernel: ArrayLike) -> float:
         >>> round(von_neumann_entropy([[0.5, 0], [0, 0.5]]), 4)
         0.6931
     """
-    matrix = as_matrix(kernel, what="kernel")
+    matrix = as_numbers(kernel, what="kernel", shape=("n", "n"))
     values = np.linalg.eigvalsh(matrix)
     values = values[values > _SMALLEST_EIGENVALUE]
     total = math.fsum((values * np.log(values)).tolist())

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.scorers.checks import as_logprobs, as_shares
+from snne_guard.checks import as_logprobs, as_numbers
 from snne_guard.scorers.method import Method
 from snne_guard.similarity.tokens import unicode_tokens
 
@@ -116,7 +116,7 @@ def cocoa(
         0.1
     """
     surprise = (_mean_surprise if per_token else _surprise)(main_logprobs)
-    similarity = as_shares(main_similarity, what="main_similarity")
+    similarity = as_numbers(main_similarity, what="main_similarity", least=0, most=1)
     distance = math.fsum((1 - similarity).tolist()) / similarity.size
     return surprise * distance if distance else 0.0  # inf * 0 would be NaN
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_matrix, as_shares, as_token_logprobs
+from snne_guard.checks import as_numbers, as_token_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.snne import log_sum
 from snne_guard.types import FloatArray
@@ -104,10 +103,9 @@ def _relevant_entropies(
 
 
 def _entropy(logprobs: FloatArray, importance: ArrayLike) -> float:
-    weights = as_shares(importance, what="token_importance")
-    if weights.shape != logprobs.shape:
-        msg = f"expected token_importance for each of {len(logprobs)} tokens"
-        raise InputError(msg)
+    weights = as_numbers(
+        importance, what="token_importance", shape=logprobs.shape, least=0, most=1
+    )
     if not weights.any():
         weights = np.ones_like(weights)
     # A weight of 0 takes its token out, even one of probability 0.
@@ -116,7 +114,8 @@ def _entropy(logprobs: FloatArray, importance: ArrayLike) -> float:
 
 
 def _shared(entropies: FloatArray, similarity: ArrayLike) -> float:
-    shares = as_matrix(similarity, least=0) / _TEMPERATURE
+    checked = as_numbers(similarity, what="similarity", shape=("n", "n"), least=0)
+    shares = checked / _TEMPERATURE
     np.fill_diagonal(shares, 1.0)
     with np.errstate(divide="ignore"):
         logs = np.log(shares) - entropies

@@ -1,32 +1,57 @@
-"""From answers to a score: the methods by name, and ``score``. No model is called."""
+"""From answers to a score, without a call of a model.
+
+``score`` makes a ``ResponseSet`` of the answers, and one of ``METHODS`` computes its
+value from what it needs of that set.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, TypeGuard
 
-from snne_guard.checks import check_number
+import numpy as np
+from numpy.typing import NDArray
+
+from snne_guard.checks import (
+    as_entailment,
+    as_equivalence,
+    as_similarity,
+    as_token_logprobs,
+    check_number,
+)
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers.eigen_score import METHODS as EIGEN_SCORE
 from snne_guard.scorers.entailment import METHODS as ENTAILMENT
 from snne_guard.scorers.entropy import METHODS as ENTROPY
+from snne_guard.scorers.entropy import greedy_clusters
 from snne_guard.scorers.graph import METHODS as GRAPH
-from snne_guard.scorers.inputs import ResponseSet, TokenLogprobs
 from snne_guard.scorers.kle import METHODS as KLE
+from snne_guard.scorers.kle import edge_weights
 from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
-from snne_guard.scorers.method import Method
+from snne_guard.scorers.method import ANCHORS, Method
 from snne_guard.scorers.sar import METHODS as SAR
 from snne_guard.scorers.snne import METHODS as SNNE
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.similarity import resolve_similarity
+from snne_guard.similarity import (
+    NLI,
+    entail_similarity,
+    equivalence,
+    resolve_similarity,
+)
 from snne_guard.similarity.lexical import check_texts
 from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import Score, Similarity
+from snne_guard.types import FloatArray, IntArray, Score, Similarity
 
-__all__ = ["METHODS", "resolve_method", "score"]
+__all__ = [
+    "METHODS",
+    "AnswerRole",
+    "ResponseSet",
+    "TokenLogprobs",
+    "resolve_method",
+    "score",
+]
 
 _ALL = (
     *SNNE,
@@ -68,6 +93,219 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
         msg = f"expected method 'auto', a Method or one of {names}, got {name!r}"
         raise ConfigurationError(msg)
     return METHODS[name]
+
+
+AnswerRole = Literal["member", "apart", "absent"]
+"""Whether the delivered answer is scored with the samples, only known, or unknown."""
+
+TokenLogprobs = Sequence[Sequence[float] | None] | None
+"""For each text the log-probabilities of its tokens, None or empty where unknown."""
+
+_CHECKS: Mapping[str, Callable[..., Any]] = {
+    "__call__": as_similarity,
+    "equivalent": as_equivalence,
+    "probabilities": as_entailment,
+}
+"""The methods of a similarity, each with the check of its result."""
+
+_FROM_PROBABILITIES: Mapping[str, Callable[..., Any]] = {
+    "__call__": entail_similarity,
+    "equivalent": equivalence,
+}
+"""What an NLI model's probabilities tell without another run of the model."""
+
+
+class ResponseSet:
+    """The answers to one question, in the forms that methods need.
+
+    It has ``n`` members, the answers that are scored. What depends on the similarity is
+    computed when a method asks for it, for all texts at once, so the similarity runs
+    only once, however many methods ask. A property is None if it is unknown. A set is
+    not thread-safe.
+
+    Args:
+        texts: The answers; unless ``answer`` is ``"absent"`` the first is the delivered
+            one.
+        similarity: What compares them.
+        name: Its name, for the default anchor.
+        question: What was asked.
+        token_logprobs: For each text the natural log-probabilities of its tokens, None
+            or empty where unknown.
+        tau: Temperature of SNNE's log-sum-exp.
+        answer: ``"member"``: the delivered answer is scored too. ``"apart"``: only the
+            samples are scored, but methods may look at the answer. ``"absent"``: all
+            texts are samples.
+        hidden_states: For each text a vector of the model's hidden states.
+        token_importance: For each text how much each of its tokens matters, in [0, 1].
+        p_true_logprob: Log-probability that the model calls the answer true.
+
+    Attributes:
+        answers: The texts of the members.
+        main_answer: The delivered answer.
+        anchor: Weight that SNNE puts on it in advance.
+
+    Raises:
+        InputError: There is no member, or an argument does not have an entry for each
+            text. Properties raise it if the similarity or the log-probabilities are
+            invalid.
+
+    Example:
+        >>> from snne_guard.scorers import METHODS
+        >>> from snne_guard.similarity import rouge_l
+        >>> answers = ResponseSet(
+        ...     ["Paris", "Paris"], similarity=rouge_l, name="rouge_l"
+        ... )
+        >>> round(METHODS["snne"].compute(answers), 4)
+        -1.6931
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        *,
+        similarity: Similarity,
+        name: str,
+        question: str | None = None,
+        token_logprobs: TokenLogprobs = None,
+        tau: float = 1.0,
+        answer: AnswerRole = "member",
+        hidden_states: Sequence[Any] | None = None,
+        token_importance: Sequence[Any] | None = None,
+        p_true_logprob: float | None = None,
+    ) -> None:
+        n = len(texts)
+        for what, entries in (
+            ("token_logprobs", token_logprobs),
+            ("hidden_states", hidden_states),
+            ("token_importance", token_importance),
+        ):
+            if entries is not None and len(entries) != n:
+                msg = f"expected {what} for each of {n} texts, got {len(entries)}"
+                raise InputError(msg)
+        members = slice(1 if answer == "apart" else 0, None)
+        if not texts[members]:
+            msg = "expected at least one text to score, got none"
+            raise InputError(msg)
+        self.question = question
+        self.tau = tau
+        self.anchor = ANCHORS.get(name, 0.0) if answer == "member" else 0.0
+        self.answers = (*texts[members],)
+        self.main_answer = None if answer == "absent" else texts[0]
+        self.hidden_states = None if hidden_states is None else hidden_states[members]
+        self.token_importance = (
+            None if token_importance is None else token_importance[members]
+        )
+        self.p_true_logprob = p_true_logprob
+        self._texts = (*texts,)
+        self._members = members
+        self._samples = slice(0 if answer == "absent" else 1, None)
+        self._logprobs = [None] * n if token_logprobs is None else token_logprobs
+        self._compare = similarity
+        # Not by cached_property: in Python 3.11 its lock is one for all instances, and
+        # a slow similarity would hold up every other call.
+        self._compared: dict[str, NDArray[Any]] = {}
+
+    @property
+    def matrix(self) -> FloatArray | None:
+        """The members' similarity matrix; None if no method asked for a comparison."""
+        by_nli = isinstance(self._compare, NLI) and self._compared
+        if by_nli or "__call__" in self._compared:
+            return self.similarity
+        if "equivalent" in self._compared:
+            return self._of_members("equivalent").astype(np.float64)
+        return None
+
+    @property
+    def similarity(self) -> FloatArray:
+        """The members' ``(n, n)`` similarity, in [0, 1]."""
+        return self._of_members("__call__")
+
+    @property
+    def main_similarity(self) -> FloatArray | None:
+        """The delivered answer's ``(m,)`` similarity to each sample."""
+        return None if self.main_answer is None else self._ask("__call__")[0, 1:]
+
+    @property
+    def token_logprobs(self) -> list[FloatArray] | None:
+        """The members' token log-probabilities, None unless all are known."""
+        return self._tokens(self._members)
+
+    @property
+    def mean_logprobs(self) -> FloatArray | None:
+        """The members' ``(n,)`` mean log-probabilities, None unless all are known."""
+        return _means(self._tokens(self._members))
+
+    @property
+    def main_logprobs(self) -> FloatArray | None:
+        """The ``(t,)`` log-probabilities of the delivered answer's tokens."""
+        tokens = None if self.main_answer is None else self._tokens(slice(1))
+        return None if tokens is None else tokens[0]
+
+    @property
+    def sample_mean_logprobs(self) -> FloatArray | None:
+        """The samples' ``(m,)`` mean log-probabilities, None unless all are known."""
+        return _means(self._tokens(self._samples))
+
+    @property
+    def cluster_ids(self) -> IntArray:
+        """The members' ``(n,)`` cluster ids: the same where they mean the same."""
+        return greedy_clusters(self._of_members("equivalent"))
+
+    @property
+    def entailment(self) -> FloatArray | None:
+        """The members' ``(n, n, 3)`` probabilities, if the similarity has any."""
+        return self._of_members("probabilities") if self._has_probabilities else None
+
+    @property
+    def main_entailment(self) -> FloatArray | None:
+        """Those from the delivered answer to each sample, and back: ``(m, 2, 3)``."""
+        if self.main_answer is None or not self._has_probabilities:
+            return None
+        table = self._ask("probabilities")
+        return np.stack([table[0, 1:], table[1:, 0]], axis=1)
+
+    @property
+    def graph(self) -> FloatArray:
+        """The ``(n, n)`` edge weights between members, both directions added up."""
+        if self._has_probabilities:
+            return edge_weights(self._of_members("probabilities"))
+        weights = 2 * self.similarity
+        np.fill_diagonal(weights, 0.0)
+        return weights
+
+    @property
+    def _has_probabilities(self) -> bool:
+        return callable(getattr(self._compare, "probabilities", None))
+
+    def _of_members(self, what: str) -> NDArray[Any]:
+        return self._ask(what)[self._members, self._members]
+
+    def _ask(self, what: str) -> NDArray[Any]:
+        """Return what a method of the similarity returns for all texts."""
+        if what not in self._compared:
+            if isinstance(self._compare, NLI) and what in _FROM_PROBABILITIES:
+                result = _FROM_PROBABILITIES[what](self._ask("probabilities"))
+            else:
+                run = getattr(self._compare, what)
+                result = run(self._texts, question=self.question)
+            self._compared[what] = _CHECKS[what](result, n=len(self._texts))
+        return self._compared[what]
+
+    def _tokens(self, texts: slice) -> list[FloatArray] | None:
+        """Return the log-probabilities of some texts, None unless all are known."""
+        known = [tokens for tokens in self._logprobs[texts] if _is_known(tokens)]
+        complete = known and len(known) == len(self._texts[texts])
+        return as_token_logprobs(known) if complete else None
+
+
+def _is_known(tokens: Sequence[float] | None) -> TypeGuard[Sequence[float]]:
+    return tokens is not None and len(tokens) > 0
+
+
+def _means(tokens: list[FloatArray] | None) -> FloatArray | None:
+    if tokens is None:
+        return None
+    return np.array([math.fsum(answer) / len(answer) for answer in tokens])
 
 
 def score(
@@ -127,86 +365,66 @@ def score(
         True
     """
     tau = check_number(1.0 if tau is None else tau, what="tau", above=0)
-    p_correct = None
-    if self_check is not None:
-        given = UNKNOWN if self_check == "unknown" else self_check
-        p_correct = check_number(given, what="self_check", least=0, most=1)
+    p_correct = UNKNOWN if self_check == "unknown" else self_check
+    if p_correct is not None:
+        p_correct = check_number(p_correct, what="self_check", least=0, most=1)
     check_texts(answers)
     n = len(answers)
     if not n:
         msg = "expected at least one answer, got none"
         raise InputError(msg)
-    known = token_logprobs if token_logprobs is not None else [None] * n
-    if len(known) != n:
-        msg = f"expected token_logprobs for each of {n} answers, got {len(known)}"
+    logprobs = [None] * n if token_logprobs is None else token_logprobs
+    if len(logprobs) != n:
+        msg = f"expected token_logprobs for each of {n} answers, got {len(logprobs)}"
         raise InputError(msg)
     visible = [place for place, text in enumerate(answers) if is_visible(text)]
-    logprobs = [known[place] for place in visible]
-    have = [tokens is not None and len(tokens) > 0 for tokens in logprobs]
+    reasons = ["unreadable_samples"] if len(visible) < n else []
+    known = [logprobs[place] for place in visible]
+    have = [*map(_is_known, known)]
     complete = bool(have) and all(have)
+    if method == "auto" and any(have) and not complete:
+        reasons.append("logprobs_missing")
     chosen = resolve_method(method, logprobs=complete)
     name, compare = resolve_similarity(
         chosen.default_similarity if similarity is None else similarity
     )
     chosen.check_similarity(compare, name=name)
-    if not visible or (include_answer and visible[0] != 0):
-        return Score(
-            value=math.inf,
-            uncertainty=None,
-            method=chosen.name,
-            similarity=name if chosen.compares_answers else None,
-            tau=tau,
-            n=0,
-            reasons=("answer_unreadable",)
-            if include_answer
-            else ("unreadable_samples", "too_few_samples"),
-        )
-    reasons = ("unreadable_samples",) if len(visible) < n else ()
-    if method == "auto" and any(have) and not complete:
-        reasons = (*reasons, "logprobs_missing")
-    scored = _scored(
-        chosen,
-        ResponseSet(
+    value, u, matrix = math.inf, None, None
+    if include_answer and 0 not in visible:
+        visible, reasons = [], ["answer_unreadable"]
+    elif not visible:
+        reasons.append("too_few_samples")
+    else:
+        members = ResponseSet(
             [answers[place] for place in visible],
             similarity=compare,
             name=name,
             question=question,
-            token_logprobs=logprobs,
+            token_logprobs=known,
             tau=tau,
             answer="member" if include_answer else "absent",
-        ),
-        similarity=name if chosen.compares_answers else None,
-    )
-    scored = replace(scored, reasons=(*reasons, *scored.reasons))
-    return scored if p_correct is None else SelfCheck().applied(scored, p_correct)
-
-
-def _scored(method: Method, members: ResponseSet, *, similarity: str | None) -> Score:
-    """Return the score of answers that are all visible.
-
-    Where it has no uncertainty, a reason says why: ``too_few_samples``, or
-    ``scoring_failed`` for a method without bounds.
-    """
-    n = len(members.texts)
-    value = method.compute(members)
-    if math.isnan(value):
-        msg = f"expected a number from method {method.name!r}, got NaN"
-        raise InputError(msg)
-    u = method.uncertainty(value, n, tau=members.tau)
-    if u is not None and not 0 <= u <= 1:
-        msg = f"expected u in [0, 1] from method {method.name!r}, got {u}"
-        raise InputError(msg)
-    reasons: tuple[str, ...] = ()
-    if u is None:
-        reasons = ("too_few_samples" if n == 1 else "scoring_failed",)
-    return Score(
+        )
+        value = chosen.compute(members)
+        u = chosen.uncertainty(value, len(visible), tau=tau)
+        if math.isnan(value) or not (u is None or 0 <= u <= 1):
+            msg = (
+                "expected a number with u in [0, 1] from method "
+                f"{chosen.name!r}, got {value} with {u}"
+            )
+            raise InputError(msg)
+        if u is None:
+            one = len(visible) == 1
+            reasons.append("too_few_samples" if one else "scoring_failed")
+        matrix = members.matrix
+    scored = Score(
         value=value,
         uncertainty=u,
-        method=method.name,
-        similarity=similarity,
-        tau=members.tau,
-        n=n,
+        method=chosen.name,
+        similarity=name if chosen.compares_answers else None,
+        tau=tau,
+        n=len(visible),
         disagreement=u,
-        reasons=reasons,
-        matrix=members.matrix,
+        reasons=(*reasons,),
+        matrix=matrix,
     )
+    return scored if p_correct is None else SelfCheck().applied(scored, p_correct)

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
+from snne_guard.checks import as_logprobs, as_numbers, check_number
 from snne_guard.errors import InputError
-from snne_guard.scorers.checks import as_logprobs, as_matrix
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
@@ -162,7 +161,7 @@ def uncertainty(snne: float, n: int, *, tau: float = 1.0) -> float | None:
     return min(max(u, 0.0), 1.0)
 
 
-def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | None = None) -> FloatArray:
+def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | str = "n") -> FloatArray:
     """Return ``(n,)`` weights ``exp(l_i - max l)``: the softmax up to a factor."""
     logprobs = as_logprobs(mean_logprobs, what="mean_logprobs", n=n)
     top = logprobs.max()
@@ -176,7 +175,10 @@ def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | None = None) -> Flo
 def _log_sums(similarity: ArrayLike, *, tau: float, include_self: bool) -> list[float]:
     """Return the log of each row's sum of ``exp(f / tau)``."""
     tau = check_number(tau, what="tau", above=0)
-    scaled = as_matrix(similarity, least=-math.inf) / tau
+    matrix = as_numbers(
+        similarity, what="similarity", shape=("n", "n"), least=-math.inf
+    )
+    scaled = matrix / tau
     if not include_self:
         np.fill_diagonal(scaled, -np.inf)
     return [log_sum(row) for row in scaled.tolist()]

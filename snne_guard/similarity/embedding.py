@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from snne_guard.checks import as_floats, check_function
-from snne_guard.errors import InputError
+from snne_guard.checks import as_numbers, check_function
 from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.similarity.local_models import name_of, run_model
 from snne_guard.types import FloatArray
@@ -80,7 +79,11 @@ class Embedding:
         distinct = distinct_texts(texts)
         if not distinct:
             return np.zeros((0, 0))
-        vectors = self._vectors(distinct)
+        vectors = as_numbers(
+            self._encode(distinct),
+            what=f"vectors of {self.name}",
+            shape=(len(distinct), "d"),
+        )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.where(lengths > 0, lengths, 1.0)
         cosines = vectors @ vectors.T
@@ -88,17 +91,6 @@ class Embedding:
         matrix = ((2.0 + cosines + cosines.T) / 4.0).clip(0.0, 1.0)
         np.fill_diagonal(matrix, 1.0)
         return spread(matrix, distinct, texts)
-
-    def _vectors(self, texts: list[str]) -> FloatArray:
-        vectors = as_floats(self._encode(texts), what=f"vectors of {self.name}")
-        of_each = vectors.ndim == 2 and len(vectors) == len(texts) and vectors.size  # noqa: PLR2004 - a matrix
-        if not of_each or not np.isfinite(vectors).all():
-            msg = (
-                f"expected {self.name} to give a vector of finite numbers for each of "
-                f"{len(texts)} texts, got an array of shape {vectors.shape}"
-            )
-            raise InputError(msg)
-        return vectors
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
         if isinstance(self.model, str):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, cast
 
-from snne_guard.checks import as_floats
+from snne_guard.checks import as_numbers
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import NLI, resolve_similarity
@@ -84,11 +84,9 @@ def score_spans(
         return []
     texts = [*samples] if context is None else [*samples, context]
     pieces = [answer[start:end] for start, end in parts]
-    matrix = as_floats(compare(pieces, texts, question=question), what="matches")
-    expected = (len(parts), len(texts))
-    if matrix.shape != expected or not ((matrix >= 0) & (matrix <= 1)).all():
-        msg = f"expected matches in [0, 1] of shape {expected}, got {matrix.shape}"
-        raise InputError(msg)
+    matches = compare(pieces, texts, question=question)
+    shape = (len(parts), len(texts))
+    matrix = as_numbers(matches, what="matches", shape=shape, least=0, most=1)
     k = len(samples)
     return [
         Span(

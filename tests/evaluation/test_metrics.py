@@ -81,6 +81,7 @@ def test_the_reference_vectors(case: dict[str, Any]) -> None:
 def test_infinite_uncertainties_are_ranked() -> None:
     u = [0.1, math.inf, 0.2, -math.inf]
     assert auroc(u, [1, 0, 0, 1]) == 1.0
+    assert math.isnan(auarc([0.1], [1]))
     assert auarc([0.1, math.inf, 0.2, 0.9], [1, 0, 1, 0]) == pytest.approx(29 / 36)
 
 
@@ -139,15 +140,10 @@ def test_a_perfect_order_has_one_and_the_mean_is_nothing(
     assert auarc(same, q) == pytest.approx(sum(q) / len(q))
 
 
-def test_metrics_of_nothing_are_nan() -> None:
-    assert math.isnan(auroc([], []))
-    assert math.isnan(auarc([0.1], [1]))
-    assert math.isnan(prr([], [], normalised=False))
-
-
 @pytest.mark.parametrize(
     ("u", "q"),
     [
+        ([], []),
         ([0.1, 0.2], [1]),
         ([math.nan, 0.2], [1, 0]),
         ([[0.1], [0.2]], [1, 0]),
@@ -164,7 +160,7 @@ def test_bad_input_is_refused(u: Any, q: Any) -> None:
 
 def test_only_zeros_and_ones_are_right_and_wrong() -> None:
     for metric in (auroc, risk_coverage):
-        with pytest.raises(InputError, match="0 or 1"):
+        with pytest.raises(InputError, match=r"0 \(wrong\) or 1 \(correct\), got 0.5"):
             metric([0.1, 0.2], [0.5, 1])
     for share in (0, 1.1, math.nan):
         with pytest.raises(InputError, match="max_rejection"):
@@ -178,13 +174,14 @@ def test_bootstrap_is_what_a_slow_loop_gives() -> None:
     found = bootstrap(u, q, draws=50, seed=7, metrics=("auroc", "auarc", "prr"))
     again = np.random.default_rng(7)
     slow = [again.integers(30, size=30) for _ in range(50)]
+    slow.insert(0, np.arange(30))
     for name, values in u.items():
-        assert found.points[name]["auroc"] == pytest.approx(auroc(values, q))
         expected = [auroc(values[one], q[one]) for one in slow]
-        assert found.draws[name]["auroc"] == pytest.approx(expected, abs=1e-12)
+        assert found.figures[name]["auroc"] == pytest.approx(expected, abs=1e-12)
         expected = [prr(values[one], q[one], normalised=False) for one in slow]
-        assert found.draws[name]["prr"] == pytest.approx(expected, abs=1e-12)
-    differences = found.draws["b"]["auarc"] - found.draws["a"]["auarc"]
+        assert found.figures[name]["prr"] == pytest.approx(expected, abs=1e-12)
+    value, *differences = found.figures["b"]["auarc"] - found.figures["a"]["auarc"]
     interval = found.difference("b", "a", "auarc")
+    assert interval.value == value
     assert interval.low == pytest.approx(np.quantile(differences, 0.05))
     assert interval.high == pytest.approx(np.quantile(differences, 0.95))

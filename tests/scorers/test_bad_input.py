@@ -44,7 +44,11 @@ ARRAYS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (luq, (np.zeros((2, 2, 3)),), "add up to 1"),
     (token_sar, ([], []), "at least one answer"),
     (token_sar, ([[]], [[]]), "token_logprobs of answer 0"),
-    (token_sar, ([[-1.0]], [[0.1, 0.2]]), "token_importance for each of 1 tokens"),
+    (
+        token_sar,
+        ([[-1.0]], [[0.1, 0.2]]),
+        r"token_importance of shape \(1,\), got \(2,\)",
+    ),
     (eigen_score, ([[NAN]],), "hidden_states"),
     (perplexity, ([],), "main_logprobs"),
     (cocoa, ([-1.0], [1.5]), "main_similarity"),

@@ -8,7 +8,7 @@ import pytest
 
 from snne_guard.errors import InputError
 from snne_guard.scorers import METHODS, ResponseSet
-from snne_guard.scorers.inputs import AnswerRole
+from snne_guard.scorers.scoring import AnswerRole
 from snne_guard.similarity import NLI
 from snne_guard.types import FloatArray
 from tests.scorers.support import (
