@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.record import DRAWN, RecordingRun, drawn_fields, failure
+from snne_guard.evaluation.drawn import DRAWN, drawn_fields
+from snne_guard.evaluation.record import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
-from snne_guard.evaluation.scored import score_fields, score_recording
+from snne_guard.evaluation.rescore import score_fields, score_recording
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score, Similarity
 

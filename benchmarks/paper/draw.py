@@ -14,7 +14,8 @@ from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
-from snne_guard.evaluation.record import RecordingRun, drawn_fields, record
+from snne_guard.evaluation.drawn import drawn_fields
+from snne_guard.evaluation.record import RecordingRun, record
 from snne_guard.sampling.huggingface import (
     Completion,
     GenerationSettings,

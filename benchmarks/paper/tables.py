@@ -21,7 +21,7 @@ from snne_guard.evaluation import (
     read_recordings,
     resolve_grader,
 )
-from snne_guard.evaluation.results import TITLES
+from snne_guard.evaluation.evaluate import TITLES
 from snne_guard.similarity import CrossEncoder
 
 __all__ = ["compare", "format_table", "paper_methods", "read", "tables"]

@@ -1,6 +1,11 @@
 """Recorded answers, their grading, and the evaluation of uncertainties on them."""
 
-from snne_guard.evaluation.evaluate import evaluate
+from snne_guard.evaluation.evaluate import (
+    Evaluation,
+    MethodResult,
+    SentenceRanking,
+    evaluate,
+)
 from snne_guard.evaluation.grade import (
     GRADERS,
     Grade,
@@ -31,7 +36,6 @@ from snne_guard.evaluation.recordings import (
     shard_of,
     write_recordings,
 )
-from snne_guard.evaluation.results import Evaluation, MethodResult, SentenceRanking
 
 __all__ = [
     "GRADERS",

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import InputError
+from snne_guard.evaluation.drawn import check_same_settings, how_drawn
 from snne_guard.evaluation.jsonl import beside, read_appended
-from snne_guard.evaluation.record import check_same_settings
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
     read_recordings,
     write_recordings,
 )
-from snne_guard.evaluation.rescore import how_drawn
 
 __all__ = ["merge_recordings"]
 

@@ -11,18 +11,66 @@ from functools import partial
 
 import numpy as np
 
-from snne_guard.evaluation.metrics import auroc, bootstrap
+from snne_guard.evaluation.drawn import PLAIN, how_drawn, recorded_replies
+from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recordings import Recording, shard_of
-from snne_guard.evaluation.rescore import PLAIN, how_drawn, recorded_replies
-from snne_guard.evaluation.results import Recipe, RecipeComparison
 from snne_guard.sampling.members import select_members
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, DrawCost, Prices, Sample
 
-__all__ = ["RecipeTable"]
+__all__ = ["Recipe", "RecipeComparison", "RecipeTable"]
 
 _CALLS = (3, 4, 5, 7, 11)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One way to spend the calls of a guard: what it finds, and what it costs.
+
+    Attributes:
+        name: ``"plain"``, the name of a view, or ``"views"`` for all views in turn;
+            with ``" + check"`` where the last call is a self-check.
+        calls: The answer, its samples, and the self-check if there is one.
+        rounds: Requests that wait for one another: 2 with a self-check, else 1.
+        auroc: How well it ranks wrong answers above right ones.
+        cost: Total over all questions; None if the recordings do not say. For a request
+            for several samples, the prompt counts in full, as recorded, and the output
+            tokens in proportion to the samples that the recipe uses.
+        gain: For a best recipe, how far it exceeds the plain one, on the same draws.
+    """
+
+    name: str
+    calls: int
+    rounds: int
+    auroc: Interval
+    cost: Cost | None
+    gain: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeComparison:
+    """How the recipes compare on one set of recordings.
+
+    The best ones are chosen on the first third of the questions; their ``auroc`` and
+    ``gain`` are those on the second third.
+
+    Attributes:
+        calls: Calls of the plain recipe that the best ones are compared with.
+        thirds: Questions in each third, by ``shard_of`` their ids.
+        recipes: By calls, the plain one first.
+        at_equal_calls: The best of the recipes of as many calls. None where there are
+            too few plain samples, or one of the first two thirds does not have both
+            right and wrong answers.
+        at_equal_money: The best of the recipes that cost no more than the plain one;
+            None also where the money is unknown.
+    """
+
+    calls: int
+    thirds: tuple[int, int, int]
+    recipes: tuple[Recipe, ...]
+    at_equal_calls: Recipe | None
+    at_equal_money: Recipe | None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,21 +10,18 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.drawn import DRAWN, check_same_settings, drawn_fields
 from snne_guard.evaluation.jsonl import AppendFile, beside, read_appended
 from snne_guard.evaluation.recordings import Question
 from snne_guard.text import without_secrets
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost
 
 __all__ = [
-    "DRAWN",
     "Ask",
     "RecordingRun",
-    "check_same_settings",
-    "drawn_fields",
     "failure",
     "record",
 ]
@@ -36,41 +33,6 @@ _GIVING_UP = 5
 """This many failed questions in a row mean that the provider is down."""
 
 _LONGEST_ERROR = 1_000
-
-DRAWN = frozenset(
-    {
-        *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),
-        *("tokens", "self_check", "label", "settings", "drawn", "snne_guard"),
-        *("sentences", "sentence_labels", "hidden_states", "token_importance"),
-        "p_true_logprob",
-    }
-)
-"""Fields of a recording that are about its replies; no question brings them."""
-
-
-def check_same_settings(
-    before: object, now: object, *, name: str | os.PathLike[str]
-) -> None:
-    """Check that two parts of a recording were drawn with the same settings.
-
-    Args:
-        before: The settings of the first.
-        now: Those of the second.
-        name: What the second is called, such as the path of its file.
-
-    Raises:
-        ConfigurationError: They differ; the message has the name and says how.
-    """
-    first = before if isinstance(before, dict) else {}
-    second = now if isinstance(now, dict) else {}
-    differ = [
-        f"{name} was {first.get(name)!r}, here it is {second.get(name)!r}"
-        for name in sorted({*first, *second})
-        if first.get(name) != second.get(name)
-    ]
-    if differ:
-        msg = f"{os.fspath(name)} was drawn with other settings: {'; '.join(differ)}"
-        raise ConfigurationError(msg)
 
 
 class RecordingRun(AppendFile):
@@ -273,53 +235,6 @@ def _asked_fields(question: Question) -> dict[str, Any]:
         **{name: value for name, value in given.items() if value is not None},
         **{k: v for k, v in question.extra.items() if k not in DRAWN},
     }
-
-
-def drawn_fields(
-    drawn: Assessment | Exception,
-    *,
-    settings: Mapping[str, Any],
-    shard: str | None = None,
-) -> dict[str, Any]:
-    """Return the fields of a recording that its draws bring; none without an answer."""
-    if isinstance(drawn, Exception) or drawn.answer is None:
-        return {}
-    answer, samples = drawn.answer, drawn.samples
-    replies = (answer, *samples)
-    check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
-    return {
-        "main_answer": _text(answer),
-        "samples": [_text(sample) for sample in samples],
-        "main_logprobs": answer.token_logprobs,
-        "token_logprobs": [sample.token_logprobs for sample in samples],
-        "main_tokens": answer.tokens,
-        "tokens": [sample.tokens for sample in samples],
-        "self_check": check,
-        "settings": settings,
-        "drawn": {
-            **({} if shard is None else {"shard": shard}),
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "models": sorted({reply.model for reply in replies if reply.model}),
-            "finish_reasons": [reply.finish_reason for reply in replies],
-            "kinds": [_kind(reply) for reply in replies],
-            "reasons": [why for why in drawn.reasons if why != "no_threshold"],
-            "cost": drawn.cost.to_dict(),
-            "draws": [draw.to_dict() for draw in drawn.draws],
-        },
-    }
-
-
-def _text(sample: Sample) -> str:
-    return sample.text if sample.tool_calls is None else sample.tool_calls
-
-
-def _kind(sample: Sample) -> str | None:
-    """Return what a reply is, where it is not plain text."""
-    if sample.refused:
-        return "refused"
-    if sample.tool_calls is not None:
-        return "tool_calls"
-    return "unreadable" if sample.unreadable else None
 
 
 def _described(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Recordings scored as a guard would have scored them."""
+"""Recordings scored: each by itself, or all as a guard would have scored them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,34 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain, cycle
-from typing import Annotated, Any
+from itertools import chain
+from typing import Any
 
 import numpy as np
-from pydantic import Field, TypeAdapter
 
+from snne_guard._version import __version__
 from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
 from snne_guard.errors import InputError, ScoringError, SnneGuardError
-from snne_guard.evaluation.jsonl import checked
-from snne_guard.evaluation.record import check_same_settings
+from snne_guard.evaluation.drawn import (
+    PLAIN,
+    check_same_settings,
+    how_drawn,
+    recorded_replies,
+)
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.sampling.members import Members, agree_suspiciously, select_members
-from snne_guard.sampling.reading import is_complete, is_refused
 from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import resolve_similarity
-from snne_guard.similarity.tokens import is_visible
-from snne_guard.types import DrawCost, FloatArray, Sample, Score, Similarity
+from snne_guard.types import FloatArray, Score, Similarity
 
 __all__ = [
-    "PLAIN",
-    "HowDrawn",
     "RecordedScores",
-    "how_drawn",
-    "recorded_replies",
+    "score_fields",
+    "score_recording",
     "score_recordings",
 ]
-
-PLAIN = "plain"
-"""The view in which samples are drawn without views."""
 
 _DRAWN_ALIKE = (
     *("model", "temperature", *ANSWER_SETTINGS),
@@ -45,7 +41,60 @@ _DRAWN_ALIKE = (
 )
 """Settings that affect how often an answer is wrong, or how far answers differ."""
 
-_SHARD = r"^\d{1,6}/\d{1,6}$"
+
+def score_recording(
+    recording: Recording,
+    /,
+    *,
+    include_answer: bool = True,
+    **options: Any,  # noqa: ANN401 - of score
+) -> Score:
+    """Score how far the recorded answers to a question differ.
+
+    Args:
+        recording: The question.
+        include_answer: Whether the answer is scored together with its samples.
+        **options: ``method``, ``similarity`` and ``tau`` of ``snne_guard.score``.
+
+    Raises:
+        InputError: It cannot be scored; the message names its id.
+
+    Example:
+        >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": ["4"]}
+        >>> score_recording(Recording.from_dict(row)).uncertainty
+        0.0
+    """
+    answers = recording.samples
+    logprobs = recording.token_logprobs or (None,) * len(answers)
+    if include_answer:
+        answers = (recording.main_answer, *answers)
+        logprobs = (recording.main_logprobs, *logprobs)
+    try:
+        return score(
+            answers,
+            token_logprobs=logprobs,
+            question=recording.question,
+            include_answer=include_answer,
+            **options,
+        )
+    except InputError as error:
+        msg = f"recording {recording.id!r}: {error}"
+        raise InputError(msg) from error
+
+
+def score_fields(score: Score, /) -> dict[str, Any]:
+    """Return the field ``snne_guard`` of a recording for a score."""
+    return {
+        "method": score.method,
+        "similarity": score.similarity,
+        "tau": score.tau,
+        # JSON has no word for infinity.
+        "score": score.value if math.isfinite(score.value) else None,
+        "uncertainty": score.uncertainty,
+        "n": score.n,
+        "reasons": list(score.reasons),
+        "version": __version__,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +169,6 @@ def score_recordings(
     least = 3 if self_check else 2
     check_whole(n, what="n, the answer included,", least=least)
     size = n - (self_check is not None)
-    scored = partial(
-        score,
-        method=chosen,
-        similarity=function,
-        include_answer=include_answer,
-    )
     uncertainty: list[float] = []
     unscored: Counter[str] = Counter()
     models: dict[str, None] = {}
@@ -138,10 +181,13 @@ def score_recordings(
         why = _problem(members, chosen, n=size, temperature=settings["temperature"])
         if why is None:
             try:
-                found = scored(
+                found = score(
                     members.texts,
                     token_logprobs=members.token_logprobs,
                     question=row.question if bare_question else row.prompt,
+                    method=chosen,
+                    similarity=function,
+                    include_answer=include_answer,
                 )
                 u = _with_check(found, row, self_check).uncertainty
             except SnneGuardError:
@@ -177,89 +223,6 @@ def score_recordings(
         uncertainty=np.array(uncertainty, dtype=np.float64),
         unscored=unscored,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HowDrawn:
-    """What a recording says about its draws, apart from the question and the replies.
-
-    Lists with an entry per reply have the answer first, and None for what is unknown.
-    """
-
-    temperature: float = 1.0  # of the samples
-    views: tuple[str, ...] = ()  # which the samples take in turn
-    models: tuple[str, ...] = ()  # as the replies named theirs
-    reasons: tuple[str, ...] = ()  # what was unusual
-    finish_reasons: tuple[str | None, ...] | None = None  # of each reply
-    kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
-    draws: tuple[DrawCost, ...] = ()  # what each request took
-    shard: Annotated[str, Field(pattern=_SHARD)] | None = None
-
-
-_HOW_DRAWN = TypeAdapter(HowDrawn)
-
-
-def how_drawn(recording: Recording, /) -> HowDrawn:
-    """Return what a recording says about its draws.
-
-    Raises:
-        InputError: It is not what ``record`` writes.
-    """
-    settings, drawn = recording.settings or {}, recording.extra.get("drawn")
-    given = drawn if isinstance(drawn, dict) else {}
-    known = {name: settings.get(name) for name in ("temperature", "views")}
-    given = given | {name: value for name, value in known.items() if value is not None}
-    try:
-        return checked(_HOW_DRAWN, given)
-    except InputError as error:
-        msg = f"recording {recording.id!r}: {error}"
-        raise InputError(msg) from error
-
-
-def recorded_replies(
-    recording: Recording, /, views: Sequence[str] | None = None
-) -> tuple[Sample, list[Sample]]:
-    """Return the recorded answer and samples as a guard would have received them.
-
-    Args:
-        recording: The question.
-        views: Only the samples of these views; None for all.
-
-    Raises:
-        InputError: The recording's details do not match its replies.
-    """
-    drawn = how_drawn(recording)
-    texts = (recording.main_answer, *recording.samples)
-    unknown = (None,) * len(texts)
-    logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
-    details = [drawn.finish_reasons or unknown, drawn.kinds or unknown]
-    if any(len(each) != len(texts) for each in details):
-        msg = (
-            f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '
-            f"be lists of {len(texts)} texts or nulls"
-        )
-        raise InputError(msg)
-    # The answer is drawn in no view; samples take theirs in turn.
-    turns = chain([None], cycle(drawn.views or [None]))
-    answer, *samples = [
-        Sample(
-            text="" if kind == "tool_calls" else text,
-            token_logprobs=each or None,
-            finish_reason=end,
-            # Recordings of other programs do not say how a reply ended.
-            truncated=end is not None and not (is_complete(end) or is_refused(end)),
-            refused=kind == "refused" or is_refused(end),
-            tool_calls=text if kind == "tool_calls" else None,
-            unreadable=not is_visible(text) or kind == "unreadable",
-            view=view,
-        )
-        for text, each, end, kind, view in zip(
-            texts, logprobs, *details, turns, strict=False
-        )
-    ]
-    if views is not None:
-        samples = [each for each in samples if (each.view or PLAIN) in views]
-    return answer, samples
 
 
 def _drawn_alike(recording: Recording) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from snne_guard.evaluation import (
     evaluate,
     shard_of,
 )
-from snne_guard.evaluation.results import Recipe, RecipeComparison
+from snne_guard.evaluation.recipes import Recipe, RecipeComparison
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Prices
