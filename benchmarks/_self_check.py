@@ -1,10 +1,5 @@
 """A self-check in place of one sample, at equal calls, on recorded answers.
 
-AUROC says how well an uncertainty ranks wrong answers above right ones within a set of
-questions; a group's figure is the mean over its sets with at least ten right and ten
-wrong answers. Several models answer the same questions, so questions are resampled, not
-rows: gains are paired, with a 90% interval from 1,000 draws.
-
 - ``3`` to ``7``: so many calls, the answer and samples alone.
 - ``3+check`` to ``7+check``: as many calls, the last of which is the self-check.
 - ``paper 7``, ``paper 11``: SNNE of six or ten samples alone; with the answer so many
@@ -24,62 +19,42 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.scores import (
-    DRAWS,
-    SHARED,
-    QuestionSet,
-    gain,
-    length,
-    mean,
-    own_sets,
-    shared_sets,
-    show,
-    table_of_sets,
-)
-from snne_guard import score
-from snne_guard.evaluation import Bootstrap, Recording, read_recordings
+from benchmarks._ranking import SHARED, QuestionSet, Score, disagreement, paper
+from benchmarks.scores import length, own_sets, shared_sets
+from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import BoolArray, FloatArray
 
 CHECK = SelfCheck()
 CALLS = (3, 4, 5, 7)
 PAPER = {"paper 7": 6, "paper 11": 10}  # samples beside the answer
 
 
-@dataclass(frozen=True)
-class CheckedSet:
-    """Labelled answers of one set, each with its self-check."""
-
-    questions: QuestionSet
-    p_correct: FloatArray
-
-
-def checked_sets() -> Iterator[CheckedSet]:
+def checked_sets() -> Iterator[QuestionSet]:
     """Yield the sets whose recordings have a self-check."""
     for questions in shared_sets():
-        if not questions.group.startswith("strong"):
-            continue
-        extra = [row.extra for row in questions.rows]
-        if "p_true" in extra[0]:
-            p = [math.exp(each["p_true"]) for each in extra]
-        else:
-            unsure = [each["self_check_unsure"] for each in extra]
-            p = [UNKNOWN if each is None else 1.0 - each for each in unsure]
-        yield CheckedSet(questions, np.array(p))
+        if questions.group.startswith("strong"):
+            rows = [replace(row, self_check=_strong(row)) for row in questions.rows]
+            yield replace(questions, rows=rows)
     yield from _qwen()
     for questions in own_sets():
-        known = [row.self_check for row in questions.rows]
-        if questions.group.endswith("near greedy") and any(known):
-            p = [UNKNOWN if each is None else each for each in known]
-            yield CheckedSet(questions, np.array(p))
+        near = questions.group.endswith("near greedy")
+        if near and any(row.self_check for row in questions.rows):
+            yield questions
 
 
-def _qwen() -> Iterator[CheckedSet]:
+def _strong(row: Recording) -> float | None:
+    if "p_true" in row.extra:
+        return math.exp(row.extra["p_true"])
+    unsure = row.extra["self_check_unsure"]
+    return None if unsure is None else 1.0 - unsure
+
+
+def _qwen() -> Iterator[QuestionSet]:
     """Yield the sets of Qwen2.5 1.5B, whose check was a further turn."""
     path = SHARED / "recorded_qwen15_views.jsonl"
     if not path.exists():
@@ -89,10 +64,10 @@ def _qwen() -> Iterator[CheckedSet]:
     by_set: defaultdict[str, list[Recording]] = defaultdict(list)
     for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
         if row.id in checks and row.label is not None:
-            by_set[str(row.extra["dataset"])].append(row)
+            p = _share_of_yes(checks[row.id])
+            by_set[str(row.extra["dataset"])].append(replace(row, self_check=p))
     for name, rows in by_set.items():
-        p = np.array([_share_of_yes(checks[row.id]) for row in rows])
-        yield CheckedSet(QuestionSet(name, "Qwen2.5 1.5B, near greedy", rows), p)
+        yield QuestionSet(name, "Qwen2.5 1.5B, near greedy", rows)
 
 
 def _share_of_yes(first_token: Mapping[str, float]) -> float:
@@ -107,105 +82,52 @@ def _share_of_yes(first_token: Mapping[str, float]) -> float:
 # -- Uncertainties ---------------------------------------------------------------------
 
 
-def uncertainties(checked: CheckedSet) -> dict[str, FloatArray]:
-    """Return every recipe's uncertainty of each answer of a set."""
-    rows = checked.questions.rows
-    least = min(len(row.samples) for row in rows)
-    found: dict[str, FloatArray] = {}
-    for name, samples in PAPER.items():
-        if samples <= least:
-            found[name] = np.array([paper(row.samples[:samples]) for row in rows])
-    for calls in CALLS:
-        if calls - 1 <= least:
-            found[str(calls)] = _disagreements(rows, calls - 1)
-        if calls - 2 <= least:
-            us = zip(_disagreements(rows, calls - 2), checked.p_correct, strict=True)
-            mixed = [CHECK.uncertainty(disagreement=u, p_correct=p) for u, p in us]
-            found[f"{calls}+check"] = np.array(mixed)
-    found["check"] = 1.0 - checked.p_correct
-    found["length"] = np.array([length(row) for row in rows])
-    logprobs = [row.main_logprobs for row in rows]
-    if all(logprobs):
-        found["logprob"] = np.array([-np.mean(each or ()) for each in logprobs])
-    return found
+def p_correct(row: Recording) -> float:
+    return UNKNOWN if row.self_check is None else row.self_check
 
 
-def _disagreements(rows: Sequence[Recording], samples: int) -> FloatArray:
-    return np.array([disagreement(row, row.samples[:samples]) for row in rows])
+def alone(samples: int) -> Score:
+    """Return ``u`` of the answer and so many samples."""
+
+    def run(row: Recording) -> float:
+        given = row.samples[:samples]
+        return disagreement(row, given) if len(given) == samples else math.nan
+
+    return run
 
 
-def disagreement(row: Recording, samples: Sequence[str | None]) -> float:
-    """Return ``u`` of the answer and those samples that say something."""
-    drawn = [text for text in samples if text is not None and text.strip()]
-    made = score([row.main_answer, *drawn], question=row.question, method="snne")
-    # A set that cannot be scored is never taken for certainty.
-    return 1.0 if made.uncertainty is None else made.uncertainty
-
-
-def paper(samples: Sequence[str]) -> float:
-    """Return SNNE of the samples alone."""
-    return score(
-        samples, include_answer=False, method="snne", similarity="rouge_l_paper"
-    ).value
-
-
-# -- Tables ----------------------------------------------------------------------------
-
-
-def ranked(checked: CheckedSet, times: Mapping[str, FloatArray]) -> Bootstrap:
-    """Return the AUROC of each recipe; ``times``: how often a draw has a question."""
-    questions = checked.questions
-    weights = np.stack([times[str(row.question)] for row in questions.rows], axis=1)
-    wrong = questions.right == 0
-    times_and_once = np.vstack([np.ones(len(questions.rows)), weights])
-    return Bootstrap(
-        figures={
-            name: {"auroc": auroc_draws(u, wrong, times_and_once)}
-            for name, u in uncertainties(checked).items()
-        }
+def with_check(samples: int) -> Score:
+    """Return the same with the self-check."""
+    replies = alone(samples)
+    return lambda row: CHECK.uncertainty(
+        disagreement=replies(row), p_correct=p_correct(row)
     )
 
 
-def auroc_draws(u: FloatArray, wrong: BoolArray, times: FloatArray) -> FloatArray:
-    """Return the AUROC in each draw; ``times``: how often it has each question."""
-    above = u[wrong][:, None] > u[~wrong][None]
-    wins = above + 0.5 * (u[wrong][:, None] == u[~wrong][None])
-    n_wrong, n_right = times[:, wrong], times[:, ~wrong]
-    pairs = n_wrong.sum(axis=1) * n_right.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        value: FloatArray = ((n_wrong @ wins) * n_right).sum(axis=1) / pairs
-    return value
+def by_paper(samples: int) -> Score:
+    def run(row: Recording) -> float:
+        given = row.samples[:samples]
+        return paper(given) if len(given) == samples else math.nan
+
+    return run
 
 
-def compare_calls(*, every_set: bool) -> None:
-    """Print the tables."""
-    groups: defaultdict[str, list[CheckedSet]] = defaultdict(list)
-    for checked in checked_sets():
-        if checked.questions.counts:
-            groups[checked.questions.group].append(checked)
-    random = np.random.default_rng(0)
-    recipes = [*PAPER, *(f"{n}{kind}" for n in CALLS for kind in ("", "+check"))]
-    recipes += ["check", "logprob", "length"]
-    by_group: dict[str, dict[str, Bootstrap]] = {}
-    for group, sets in groups.items():
-        asked = sorted(
-            {str(row.question) for each in sets for row in each.questions.rows}
-        )
-        picks = random.multinomial(
-            len(asked), np.full(len(asked), 1 / len(asked)), size=DRAWS
-        )
-        times = dict(zip(asked, picks.T.astype(float), strict=True))
-        by_group[group] = {each.questions.name: ranked(each, times) for each in sets}
-    rows: list[list[object]] = [["answers", "sets", *recipes]]
-    for group, found in by_group.items():
-        rows.append([group, len(found), *(mean(found.values(), r) for r in recipes)])
-    show(rows)
-    print()
-    gains = [(f"{n}+check", str(n)) for n in CALLS]
-    gains += [("4+check", "paper 7"), ("5+check", "paper 7"), ("7+check", "paper 11")]
-    rows = [["answers", *(f"{name} over {over}" for name, over in gains)]]
-    for group, found in by_group.items():
-        rows.append([group, *(gain(found.values(), *pair) for pair in gains)])
-    show(rows)
-    if every_set:
-        table_of_sets(by_group, recipes)
+def logprob(row: Recording) -> float:
+    return -float(np.mean(row.main_logprobs)) if row.main_logprobs else math.nan
+
+
+SCORES: Mapping[str, Score] = {
+    **{name: by_paper(samples) for name, samples in PAPER.items()},
+    **{
+        name: run
+        for n in CALLS
+        for name, run in ((f"{n}", alone(n - 1)), (f"{n}+check", with_check(n - 2)))
+    },
+    "check": lambda row: 1.0 - p_correct(row),
+    "logprob": logprob,
+    "length": length,
+}
+GAINS = [
+    *((f"{n}+check", f"{n}") for n in CALLS),
+    *(("4+check", "paper 7"), ("5+check", "paper 7"), ("7+check", "paper 11")),
+]

@@ -1,10 +1,5 @@
 """The default score beside the paper's SNNE with as many calls, on recorded answers.
 
-AUROC says how well a score ranks wrong answers above right ones within a set of
-questions. A group's figure is the mean over its sets with at least ten right and ten
-wrong answers. Gains are over the paper's score on the same questions, with a 90%
-interval from 1,000 draws of the questions within each set.
-
 - ``paper``: SNNE of the samples alone, ROUGE-L with rouge-score's tokens. The answer
   costs a call as well, so it takes as many calls as the default.
 - ``default``: ``score`` of the answer and all samples.
@@ -14,7 +9,8 @@ interval from 1,000 draws of the questions within each set.
 
     python -m benchmarks.scores [--calls] [--sets]
 
-With ``--calls``, numbers of calls are compared, with a self-check and without.
+With ``--calls``, numbers of calls are compared, with a self-check and without. How the
+figures come about is said in `benchmarks/_ranking.py`.
 
 The 2,280 questions in `benchmarks/recordings` come with the project. "Near greedy"
 answers were drawn at temperature 0.1; for "drawn" the last sample takes the answer's
@@ -28,29 +24,26 @@ import math
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from snne_guard import score
-from snne_guard.evaluation import (
-    Bootstrap,
-    Recording,
-    bootstrap,
-    numeric_match,
-    read_recordings,
+from benchmarks._ranking import (
+    RECORDINGS,
+    SHARED,
+    QuestionSet,
+    Score,
+    disagreement,
+    paper,
+    ranked,
+    show,
 )
-from snne_guard.types import FloatArray
+from snne_guard import score
+from snne_guard.evaluation import Recording, numeric_match, read_recordings
+from snne_guard.evaluation.grade import contains, squad_normalised
 
-RECORDINGS = Path(__file__).parent / "recordings"
-SHARED = Path(__file__).parents[2] / "shared" / "data"
 SAMPLES = 10
 FEW = 4  # samples beside the answer: five calls
-LEAST = 10  # right answers, and wrong ones, of a set that counts
-DRAWS = 1000
 
 
 # -- Sets of recordings, labelled ------------------------------------------------------
@@ -83,27 +76,15 @@ IN_WORDS = re.compile(
 )
 
 
-def contains(answer: str, row: Recording) -> bool:
-    """Return whether the words of a reference stand in an answer."""
-    references = filter(None, map(bare, row.answers or ()))
-    return any(f" {one} " in f" {bare(answer)} " for one in references)
-
-
 def first_choice(answer: str, row: Recording) -> bool:
     """Return whether the right one of the choices is the first that is named."""
-    words = f" {bare(answer)} "
+    words = f" {squad_normalised(answer)} "
     places: dict[str, int] = {
-        one: words.find(f" {bare(one)} ") for one in row.extra["choices"]
+        one: words.find(f" {squad_normalised(one)} ") for one in row.extra["choices"]
     }
     named = [one for one, place in places.items() if place >= 0]
     chosen = min(named, key=lambda one: places[one], default="")
     return chosen in (row.answers or ())
-
-
-def bare(text: str) -> str:
-    """Return a text in lower case without ASCII punctuation and articles."""
-    plain = re.sub(r"[!-/:-@\[-`{-~]", "", text.lower())
-    return " ".join(re.sub(r"\b(?:a|an|the)\b", " ", plain).split())
 
 
 def last_number(answer: str, row: Recording) -> bool:
@@ -126,26 +107,9 @@ def is_right(answer: str, row: Recording, name: str) -> bool:
     """Grade an answer as the recordings' README says of its set."""
     if name in FIRST_CHOICE:
         return first_choice(answer, row)
-    by_number = name in NUMBER or (name in NUMBER_OF_SUM and "=" in answer)
-    return (last_number if by_number else contains)(answer, row)
-
-
-@dataclass(frozen=True)
-class QuestionSet:
-    """Labelled questions of one kind, answered in one way."""
-
-    name: str
-    group: str
-    rows: Sequence[Recording]
-
-    @cached_property
-    def right(self) -> FloatArray:
-        return np.array([row.label for row in self.rows], dtype=np.float64)
-
-    @property
-    def counts(self) -> bool:
-        """Whether there are enough right and enough wrong answers."""
-        return bool(LEAST <= self.right.sum() <= len(self.rows) - LEAST)
+    if name in NUMBER or (name in NUMBER_OF_SUM and "=" in answer):
+        return last_number(answer, row)
+    return contains(answer, row.answers or ()) == 1
 
 
 def own_sets() -> Iterator[QuestionSet]:
@@ -185,20 +149,12 @@ def shared_sets() -> Iterator[QuestionSet]:
 # -- Scores ----------------------------------------------------------------------------
 
 
-def paper(row: Recording) -> float:
-    samples = row.samples[:SAMPLES]
-    return score(
-        samples, include_answer=False, method="snne", similarity="rouge_l_paper"
-    ).value
-
-
-def default(row: Recording, *, samples: int = SAMPLES) -> float:
-    texts = [row.main_answer, *row.samples[:samples]]
-    return score(texts, question=row.question, method="snne").value
+def default(row: Recording) -> float:
+    return disagreement(row, row.samples[:SAMPLES])
 
 
 def five(row: Recording) -> float:
-    return default(row, samples=FEW) if len(row.samples) >= FEW else math.nan
+    return disagreement(row, row.samples[:FEW]) if len(row.samples) >= FEW else math.nan
 
 
 def logprobs(row: Recording) -> float:
@@ -213,102 +169,35 @@ def length(row: Recording) -> float:
     return score([row.main_answer], method="answer_length").value
 
 
-SCORES: Mapping[str, Callable[[Recording], float]] = {
-    "paper": paper,
+SCORES: Mapping[str, Score] = {
+    "paper": lambda row: paper(row.samples[:SAMPLES]),
     "default": default,
     "five": five,
     "logprobs": logprobs,
     "length": length,
 }
-
-
-# -- Tables ----------------------------------------------------------------------------
-
-
-def measured(questions: QuestionSet) -> Bootstrap:
-    """Return the AUROC of each score that all questions of a set have."""
-    values = {
-        name: [run(row) for row in questions.rows] for name, run in SCORES.items()
-    }
-    known = {name: one for name, one in values.items() if not np.isnan(one).any()}
-    return bootstrap(known, questions.right, metrics=("auroc",), draws=DRAWS)
-
-
-def mean(sets: Iterable[Bootstrap], name: str) -> str:
-    """Return the mean AUROC of a score, a dash where a set does not have it."""
-    found = [*sets]
-    if not all(name in one.figures for one in found):
-        return "-"
-    return f"{np.mean([one.figures[name]['auroc'][0] for one in found]):.3f}"
-
-
-def gain(sets: Iterable[Bootstrap], name: str, over: str = "paper") -> str:
-    """Return the mean gain over another score, with its interval."""
-    found = [*sets]
-    if not all({name, over} <= one.figures.keys() for one in found):
-        return "-"
-    gains = [one.figures[name]["auroc"] - one.figures[over]["auroc"] for one in found]
-    value, *draws = np.mean(gains, axis=0)
-    low, high = np.nanquantile(draws, [0.05, 0.95])
-    return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
-def show(rows: Sequence[Sequence[object]]) -> None:
-    """Print a Markdown table."""
-    for place, cells in enumerate(rows):
-        print("| " + " | ".join(str(cell) for cell in cells) + " |")
-        if place == 0:
-            print("|---" * len(cells) + "|")
-
-
-def table(
-    found: Mapping[str, Mapping[str, Bootstrap]], sizes: Mapping[str, int]
-) -> None:
-    """Print a row for each group."""
-    heads = ["answers", "sets", "questions", *SCORES, "gain of default", "gain of five"]
-    rows: list[Sequence[object]] = [heads]
-    for group, sets in found.items():
-        means = [mean(sets.values(), name) for name in SCORES]
-        gains = [gain(sets.values(), name) for name in ("default", "five")]
-        rows.append([group, len(sets), sizes[group], *means, *gains])
-    show(rows)
-
-
-def table_of_sets(
-    found: Mapping[str, Mapping[str, Bootstrap]], scores: Iterable[str]
-) -> None:
-    """Print a row for each set."""
-    names = [*scores]
-    rows: list[list[object]] = [["answers", "set", *names]]
-    for group, sets in found.items():
-        for name, one in sets.items():
-            rows.append([group, name, *(mean([one], score) for score in names)])
-    print()
-    show(rows)
+GAINS = [("default", "paper"), ("five", "paper")]
 
 
 def main() -> int:
     """Print the tables; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", action="store_true", help="print every set too")
     parser.add_argument(
         "--calls", action="store_true", help="3 to 7 calls, with a self-check and not"
     )
     options = parser.parse_args()
     if options.calls:
-        from benchmarks._self_check import compare_calls
+        from benchmarks import _self_check
 
-        compare_calls(every_set=options.sets)
-        return 0
-    found: defaultdict[str, dict[str, Bootstrap]] = defaultdict(dict)
-    sizes: defaultdict[str, int] = defaultdict(int)
-    for questions in (*own_sets(), *shared_sets()):
-        if questions.counts:
-            found[questions.group][questions.name] = measured(questions)
-            sizes[questions.group] += len(questions.rows)
-    table(found, sizes)
-    if options.sets:
-        table_of_sets(found, SCORES)
+        found = ranked(_self_check.checked_sets(), _self_check.SCORES)
+        names, gains = [*_self_check.SCORES], _self_check.GAINS
+    else:
+        found = ranked([*own_sets(), *shared_sets()], SCORES)
+        names, gains = [*SCORES], GAINS
+    show(found, names, gains, every_set=options.sets)
     return 0
 
 

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scores import SHARED
+from benchmarks._ranking import SHARED
 from snne_guard import score_spans
 from snne_guard.similarity import content_f1, rouge_l
 from snne_guard.similarity.words import FUNCTION_WORDS

@@ -1,9 +1,7 @@
 """Samples in other views in place of plain ones, on recorded answers.
 
-AUROC says how well an uncertainty ranks wrong answers above right ones within a set of
-questions; figures are means over sets with at least ten right and ten wrong answers.
-Gains over three plain samples are paired over the questions of each set, with a 90%
-interval from 1,000 draws of them. Every recipe has the answer and three samples.
+Every recipe has the answer and three samples. Its figure is the mean over three draws
+of the samples, where as many were recorded.
 
 GPT-4, which reasons before it answers; only final answers were recorded. ``1 other`` to
 ``3 other``: so many of the samples were drawn behind other examples of the task.
@@ -14,13 +12,11 @@ of the project, and by other prompts on published ones:
 - ``views``: one plain sample, one behind examples, one that reasons. What has no final
   answer after "Answer:" is no member, as in the guard.
 - ``examples``, ``reasoning``: three samples in that view alone.
-- ``paper``: SNNE of ten plain samples alone.
 
     python -m benchmarks.views
 
 The recordings of the project come with it; the others are read from `../shared/data`
-if that exists. A figure is the mean over three draws of the samples, where as many were
-recorded.
+if that exists. How the figures come about is said in `benchmarks/_ranking.py`.
 """
 
 from __future__ import annotations
@@ -28,64 +24,65 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from benchmarks._self_check import auroc_draws, disagreement, paper
-from benchmarks.scores import DRAWS, LEAST, RECORDINGS, SHARED, show
+from benchmarks._ranking import (
+    RECORDINGS,
+    SHARED,
+    QuestionSet,
+    Score,
+    disagreement,
+    ranked,
+    show,
+)
 from snne_guard.evaluation import Recording, read_recordings
-from snne_guard.types import FloatArray
 from snne_guard.views import final_answer
 
 REPEATS = 3
-BASELINE = "plain"
-PAPER = "paper"
+PLAIN = "plain"
+TURNS = (PLAIN, "examples", "reasoning")
+
+Views = Mapping[str, Sequence[str | None]]
+"""Samples by view, None for one without a final answer."""
+
+Recipe = Callable[[Views, int], Sequence[str | None]]
+"""Returns the samples to take, in one of three draws."""
 
 
-@dataclass(frozen=True)
-class Viewed:
-    """A labelled answer with its plain samples, and those in other views."""
-
-    row: Recording
-    others: Mapping[str, Sequence[str | None]]
-
-    @property
-    def plain(self) -> list[str]:
-        return list(self.row.samples)
-
-
-Samples = Callable[[Viewed, int], Sequence[str | None]]
-"""Returns the samples of a recipe, in one of three draws."""
+def in_views(row: Recording, views: Views) -> Recording:
+    return replace(row, extra={"views": views})
 
 
 # -- GPT-4 -----------------------------------------------------------------------------
 
 
-def gpt4_sets() -> dict[str, list[Viewed]]:
-    """Return the sets of GPT-4; none where they are not there."""
+def gpt4_sets() -> Iterator[QuestionSet]:
+    """Yield the sets of GPT-4; none where they are not there."""
     path = SHARED / "strong_prompts_gpt4.jsonl"
-    sets: defaultdict[str, list[Viewed]] = defaultdict(list)
+    sets: defaultdict[str, list[Recording]] = defaultdict(list)
     for row in read_recordings(path) if path.exists() else ():
-        others = {"other": row.extra["samples_other_examples"]}
-        sets[str(row.extra["dataset"])].append(Viewed(row, others))
-    return sets
+        views = {PLAIN: row.samples, "other": row.extra["samples_other_examples"]}
+        sets[str(row.extra["dataset"])].append(in_views(row, views))
+    for name, rows in sets.items():
+        yield QuestionSet(name, "GPT-4", rows)
 
 
-def with_others(count: int) -> Samples:
+def with_others(count: int) -> Recipe:
     """Return the recipe in which so many samples have other examples in front."""
 
-    def samples(viewed: Viewed, draw: int) -> list[str | None]:
+    def take(views: Views, draw: int) -> list[str | None]:
         turn = [(draw + place) % REPEATS for place in range(REPEATS)]
-        others = [viewed.others["other"][place] for place in turn[:count]]
-        return [*others, *(viewed.plain[place] for place in turn[count:])]
+        others = [views["other"][place] for place in turn[:count]]
+        return [*others, *(views[PLAIN][place] for place in turn[count:])]
 
-    return samples
+    return take
 
 
-GPT4: Mapping[str, Samples] = {
-    BASELINE: with_others(0),
+GPT4: Mapping[str, Recipe] = {
+    PLAIN: with_others(0),
     **{f"{count} other": with_others(count) for count in (1, 2, 3)},
 }
 
@@ -93,130 +90,100 @@ GPT4: Mapping[str, Samples] = {
 # -- Qwen2.5 1.5B ----------------------------------------------------------------------
 
 
-def own_sets() -> dict[str, list[Viewed]]:
-    """Return the sets that the project drew, three samples in each view in turn."""
-    sets: dict[str, list[Viewed]] = {}
+def own_sets() -> Iterator[QuestionSet]:
+    """Yield the sets that the project drew, three samples in each view in turn."""
     for path in sorted((RECORDINGS / "views").glob("*.jsonl")):
-        rows = sets[path.stem] = []
-        for row in read_recordings(path):
-            plain, examples, reasoning = (row.samples[at::3] for at in range(3))
-            others = {"examples": examples, "reasoning": reasoning}
-            rows.append(Viewed(replace(row, samples=plain), others))
-    return sets
+        rows = [
+            in_views(row, {view: row.samples[at::3] for at, view in enumerate(TURNS)})
+            for row in read_recordings(path)
+        ]
+        yield QuestionSet(path.stem, "Qwen2.5 1.5B, own questions", rows)
 
 
-def qwen_sets() -> dict[str, list[Viewed]]:
-    """Return the published sets; none where they are not there."""
+def published_sets() -> Iterator[QuestionSet]:
+    """Yield the published sets; none where they are not there."""
     path = SHARED / "recorded_qwen15_views.jsonl"
     if not path.exists():
-        return {}
+        return
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    views = {line["id"]: line for line in lines}
-    sets: defaultdict[str, list[Viewed]] = defaultdict(list)
+    drawn = {line["id"]: line for line in lines}
+    sets: defaultdict[str, list[Recording]] = defaultdict(list)
     for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
-        if row.id in views and row.label is not None:
-            line = views[row.id]
-            reasoning = [final_answer(reply) for reply in line["cot"]]
-            others = {"examples": line["shots"], "reasoning": reasoning}
-            sets[str(row.extra["dataset"])].append(Viewed(row, others))
-    return sets
+        if row.id in drawn and row.label is not None:
+            reasoning = [final_answer(reply) for reply in drawn[row.id]["cot"]]
+            views = (row.samples, drawn[row.id]["shots"], reasoning)
+            by_view = dict(zip(TURNS, views, strict=True))
+            sets[str(row.extra["dataset"])].append(in_views(row, by_view))
+    for name, rows in sets.items():
+        yield QuestionSet(name, "Qwen2.5 1.5B, published questions", rows)
 
 
-def mixed(viewed: Viewed, draw: int) -> list[str | None]:
-    """Return one sample in each view."""
-    others = [viewed.others[name][draw] for name in ("examples", "reasoning")]
-    return [viewed.plain[draw], *others]
+def of_view(name: str) -> Recipe:
+    """Return the recipe with all samples in one view."""
+
+    def take(views: Views, draw: int) -> Sequence[str | None]:
+        start = REPEATS * draw if len(views[name]) > REPEATS else 0
+        return views[name][start : start + REPEATS]
+
+    return take
 
 
-OWN: Mapping[str, Samples] = {
-    BASELINE: lambda viewed, _: viewed.plain,
-    "views": mixed,
-    "examples": lambda viewed, _: viewed.others["examples"],
-    "reasoning": lambda viewed, _: viewed.others["reasoning"],
-}
-QWEN: Mapping[str, Samples | None] = {
-    PAPER: None,
-    **OWN,
-    BASELINE: lambda viewed, draw: viewed.plain[REPEATS * draw : REPEATS * (draw + 1)],
+QWEN: Mapping[str, Recipe] = {
+    PLAIN: of_view(PLAIN),
+    "views": lambda views, draw: [views[name][draw] for name in TURNS],
+    "examples": of_view("examples"),
+    "reasoning": of_view("reasoning"),
 }
 
 
 # -- Tables ----------------------------------------------------------------------------
 
 
-def auroc(
-    rows: Sequence[Viewed], samples: Samples | None, times: FloatArray
-) -> FloatArray:
-    """Return the AUROC in each draw of the questions, a mean over those of samples."""
-    wrong = np.array([viewed.row.label == 0 for viewed in rows])
-    if samples is None:
-        u = np.array([paper(viewed.row.samples) for viewed in rows])
-        return auroc_draws(u, wrong, times)
-    drawn = [
-        [disagreement(viewed.row, samples(viewed, draw)) for viewed in rows]
+def scored(take: Recipe, draw: int) -> Score:
+    """Return ``u`` of the answer and those samples that say something."""
+
+    def run(row: Recording) -> float:
+        samples = take(row.extra["views"], draw)
+        return disagreement(row, [text for text in samples if text and text.strip()])
+
+    return run
+
+
+def compare(sets: Sequence[QuestionSet], recipes: Mapping[str, Recipe]) -> None:
+    """Print the figures of recipes, and the gains over plain samples."""
+    scores = {
+        f"{name} {draw}": scored(take, draw)
+        for name, take in recipes.items()
         for draw in range(REPEATS)
-    ]
-    figures = [auroc_draws(np.array(u), wrong, times) for u in drawn]
-    mean: FloatArray = np.mean(figures, axis=0)
-    return mean
-
-
-def compare(
-    title: str,
-    sets: Mapping[str, Sequence[Viewed]],
-    recipes: Mapping[str, Samples | None],
-) -> None:
-    """Print the figures of one model, and the gains over plain samples."""
-    random = np.random.default_rng(0)
-    # The first draw has each question once; its AUROC is the figure itself.
-    figures: dict[str, dict[str, FloatArray]] = {}
-    counts: dict[str, int] = {}
-    for name, rows in sets.items():
-        n, n_right = len(rows), sum(viewed.row.label == 1 for viewed in rows)
-        if min(n_right, n - n_right) < LEAST:
-            continue
-        picks = random.multinomial(n, np.full(n, 1 / n), size=DRAWS)
-        times = np.concatenate([np.ones((1, n)), picks])
-        counts[name] = n
-        figures[name] = {
-            recipe: auroc(rows, samples, times) for recipe, samples in recipes.items()
-        }
-    counts["mean"] = sum(counts.values())
-    figures["mean"] = {
-        recipe: np.mean([each[recipe] for each in figures.values()], axis=0)
-        for recipe in recipes
     }
-    table = [
-        [name, counts[name], *(f"{each[recipe][0]:.3f}" for recipe in recipes)]
-        for name, each in figures.items()
-    ]
-    show([[title, "questions", *recipes], *table])
-    print()
-    others = [recipe for recipe in recipes if recipe not in {BASELINE, PAPER}]
-    gains = [
-        [name, *(gain(each[recipe] - each[BASELINE]) for recipe in others)]
-        for name, each in figures.items()
-    ]
-    show([["over plain", *others], *gains])
-    print()
-
-
-def gain(differences: FloatArray) -> str:
-    low, high = np.nanquantile(differences[1:], [0.05, 0.95])
-    return f"{differences[0]:+.3f} [{low:+.3f}, {high:+.3f}]"
+    found = {
+        group: [
+            replace(
+                one,
+                figures={
+                    name: np.mean(
+                        [one.figures[f"{name} {draw}"] for draw in range(REPEATS)],
+                        axis=0,
+                    )
+                    for name in recipes
+                },
+            )
+            for one in members
+        ]
+        for group, members in ranked(sets, scores).items()
+    }
+    gains = [(name, PLAIN) for name in recipes if name != PLAIN]
+    show(found, [*recipes], gains, every_set=True)
 
 
 def main() -> int:
     """Print the tables; return the exit status."""
-    gpt4, own, qwen = gpt4_sets(), own_sets(), qwen_sets()
-    if gpt4:
-        compare("GPT-4", gpt4, GPT4)
-    compare("Qwen2.5 1.5B, own questions", own, OWN)
-    if qwen:
-        compare("Qwen2.5 1.5B", qwen, QWEN)
-    for name, sets in (("own", own), ("published", qwen)):
-        viewed = [each for rows in sets.values() for each in rows]
-        replies = [reply for each in viewed for reply in each.others["reasoning"]]
+    own, published = [*own_sets()], [*published_sets()]
+    compare([*gpt4_sets()], GPT4)
+    compare([*own, *published], QWEN)
+    for name, sets in (("own", own), ("published", published)):
+        rows = [row for one in sets for row in one.rows]
+        replies = [reply for row in rows for reply in row.extra["views"]["reasoning"]]
         without = sum(not reply for reply in replies)
         print(f"{name}: {without} of {len(replies)} replies have no final answer")
     return 0

@@ -29,6 +29,7 @@ __all__ = [
     "resolve_grader",
     "rouge_l_f1",
     "squad_f1",
+    "squad_normalised",
 ]
 
 _ABSTENTION = re.compile(
@@ -138,7 +139,7 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
         >>> squad_f1("It was Neil Armstrong", ["Neil Armstrong", "Armstrong"])
         0.6666666666666666
     """
-    words = _normalised(answer).split()
+    words = squad_normalised(answer).split()
     return max(_token_f1(words, text.split()) for text in _usable(references))
 
 
@@ -152,7 +153,7 @@ def contains(answer: str, references: Sequence[str], /) -> float:
         >>> contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
         1.0
     """
-    words = f" {_normalised(answer)} "
+    words = f" {squad_normalised(answer)} "
     return float(any(f" {text} " in words for text in _usable(references)))
 
 
@@ -230,7 +231,7 @@ def is_abstention(answer: str, /) -> bool:
         >>> is_abstention("Unknown."), is_abstention("Unknown, perhaps Paris.")
         (True, False)
     """
-    plain = _normalised(answer.replace("\u2019", "'"))
+    plain = squad_normalised(answer.replace("\u2019", "'"))
     return _ABSTENTION.fullmatch(plain) is not None
 
 
@@ -308,14 +309,14 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 
-def _normalised(text: str) -> str:
+def squad_normalised(text: str) -> str:
     """Return a text as SQuAD compares it: no case, ASCII punctuation, articles."""
     bare = text.lower().translate(_NO_PUNCTUATION)
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
 def _usable(references: Sequence[str]) -> list[str]:
-    return [text for one in references if (text := _normalised(one))] or [""]
+    return [text for one in references if (text := squad_normalised(one))] or [""]
 
 
 def _token_f1(answer: list[str], reference: list[str]) -> float:
