@@ -21,8 +21,9 @@ from benchmarks.paper.ablations import ABLATIONS, ablate
 from benchmarks.paper.data_sets import DATA_SETS, MODELS
 from benchmarks.paper.draw import Run, draw
 from benchmarks.paper.questions import N_QUESTIONS, choose
-from benchmarks.paper.tables import compare, paper_methods, read, tables
+from benchmarks.paper.tables import compare, paper_methods, tables
 from snne_guard.errors import SnneGuardError
+from snne_guard.evaluation import read_recordings
 
 P_TRUE_SHOTS = 20
 
@@ -65,7 +66,7 @@ def _tables(options: argparse.Namespace) -> int:
     methods = paper_methods(nli=options.nli, cross_encoder=options.cross_encoder)
     evaluations = {
         path.stem: compare(
-            read(path),
+            [*read_recordings(path)],
             methods=methods,
             grader=options.grader,
             cross_encoder=options.cross_encoder,
@@ -83,7 +84,7 @@ def _ablate(options: argparse.Namespace) -> int:
     print(
         ablate(
             options.what,
-            [read(path) for path in options.files],
+            [[*read_recordings(path)] for path in options.files],
             methods=options.methods.split(","),
             similarities=options.similarity.split(","),
             grader=options.grader,

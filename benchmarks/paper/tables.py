@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
@@ -18,13 +17,12 @@ from snne_guard.evaluation import (
     Evaluation,
     Recording,
     evaluate,
-    read_recordings,
     resolve_grader,
 )
 from snne_guard.evaluation.evaluate import TITLES
 from snne_guard.similarity import CrossEncoder
 
-__all__ = ["compare", "format_table", "paper_methods", "read", "tables"]
+__all__ = ["compare", "format_table", "paper_methods", "tables"]
 
 _ON_WORDS = ("snne", "wsnne", "lex_sim")
 _ON_CLUSTERS = ("kle_full", "se", "dse", "num_set")
@@ -60,16 +58,6 @@ def paper_methods(
     rows += [f"{method}[nli:{nli}]" for method in _ON_ENTAILMENT if nli]
     sar = f"cross_encoder:{cross_encoder}" if cross_encoder else words
     return [*rows, *(f"{method}[{sar}]" for method in _ON_TOKENS), *_WITHOUT_SIMILARITY]
-
-
-def read(path: Path) -> list[Recording]:
-    """Return the recordings of a file.
-
-    Raises:
-        InputError: A line is none.
-        OSError: The file cannot be read.
-    """
-    return [*read_recordings(path)]
 
 
 def compare(

@@ -14,9 +14,9 @@ from benchmarks.paper import __main__ as program
 from benchmarks.paper import draw
 from benchmarks.paper.__main__ import main
 from benchmarks.paper.ablations import ablate
-from benchmarks.paper.tables import compare, format_table, read
+from benchmarks.paper.tables import compare, format_table
 from snne_guard.errors import InputError
-from snne_guard.evaluation import Recording
+from snne_guard.evaluation import Recording, read_recordings
 
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "recorded_qwen15.jsonl"
 ASKED = [
@@ -171,7 +171,7 @@ def test_figures_on_recorded_answers() -> None:
         "sum_eigv[rouge_l_paper]": 0.741,
         "dse[exact]": 0.621,
     }
-    found = compare(read(RECORDED), methods=[*expected])
+    found = compare([*read_recordings(RECORDED)], methods=[*expected])
     assert len(found.ids) == 488
     figures = {row.name: row.metrics["auroc"].value for row in found.ranked}
     assert {name: round(figures[name], 3) for name in expected} == expected
