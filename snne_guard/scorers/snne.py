@@ -58,8 +58,7 @@ def snne(
         >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
         -1.6373
     """
-    rows = _log_sums(similarity, tau=tau, include_self=include_self)
-    return -_weighted_mean(rows, [1.0] * len(rows), anchor=anchor)
+    return _entropy(similarity, None, tau=tau, include_self=include_self, anchor=anchor)
 
 
 def wsnne(
@@ -98,9 +97,43 @@ def wsnne(
         >>> round(wsnne(f, [-0.2, -0.7, -1.5]), 4)
         -1.6616
     """
-    rows = _log_sums(similarity, tau=tau, include_self=include_self)
-    weights = softmax_weights(mean_logprobs, n=len(rows)).tolist()
-    return -_weighted_mean(rows, weights, anchor=anchor)
+    return _entropy(
+        similarity, mean_logprobs, tau=tau, include_self=include_self, anchor=anchor
+    )
+
+
+def _entropy(
+    similarity: ArrayLike,
+    mean_logprobs: ArrayLike | None,
+    *,
+    tau: float,
+    include_self: bool,
+    anchor: float,
+) -> float:
+    tau = check_number(tau, what="tau", above=0)
+    anchor = check_number(anchor, what="anchor", least=0, most=1)
+    scaled = as_numbers(
+        similarity, what="similarity", shape=("n", "n"), least=-math.inf
+    )
+    scaled /= tau
+    if not include_self:
+        np.fill_diagonal(scaled, -np.inf)
+    logs = [log_sum(row) for row in scaled.tolist()]
+    weights = [1.0] * len(logs)
+    if mean_logprobs is not None:
+        weights = softmax_weights(mean_logprobs, n=len(logs)).tolist()
+    if anchor:
+        share = (1 - anchor) / math.fsum(weights)
+        first, *others = [weight * share for weight in weights]
+        weights = [first + anchor, *others]
+    # A weight of 0 takes its row out, even where that row is -inf.
+    rows = [(log, weight) for log, weight in zip(logs, weights, strict=True) if weight]
+    if any(log == -math.inf for log, _ in rows):
+        return math.inf
+    # Around a base and summed exactly, equal rows give exactly their value: answers
+    # that are all alike get u = 0 and not 1e-16, in any order.
+    base, total = max(rows)[0], math.fsum(weight for _, weight in rows)
+    return -base - math.fsum(weight / total * (log - base) for log, weight in rows)
 
 
 def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
@@ -172,45 +205,12 @@ def softmax_weights(mean_logprobs: ArrayLike, /, *, n: int | str = "n") -> Float
     return weights
 
 
-def _log_sums(similarity: ArrayLike, *, tau: float, include_self: bool) -> list[float]:
-    """Return the log of each row's sum of ``exp(f / tau)``."""
-    tau = check_number(tau, what="tau", above=0)
-    matrix = as_numbers(
-        similarity, what="similarity", shape=("n", "n"), least=-math.inf
-    )
-    scaled = matrix / tau
-    if not include_self:
-        np.fill_diagonal(scaled, -np.inf)
-    return [log_sum(row) for row in scaled.tolist()]
-
-
 def log_sum(row: Sequence[float], /) -> float:
     """Return the log of the sum of ``exp(value)``, the same in any order."""
     top = max(row)
     if top == -math.inf:
         return top
     return math.log(math.fsum([math.exp(value - top) for value in row])) + top
-
-
-def _weighted_mean(
-    rows: Sequence[float], weights: Sequence[float], *, anchor: float
-) -> float:
-    anchor = check_number(anchor, what="anchor", least=0, most=1)
-    if anchor:
-        share = (1 - anchor) / math.fsum(weights)
-        first, *others = [weight * share for weight in weights]
-        weights = [first + anchor, *others]
-    # A weight of 0 takes its row out, even where that row is -inf.
-    pairs = [
-        (row, weight) for row, weight in zip(rows, weights, strict=True) if weight > 0
-    ]
-    base: float = max(row for row, _ in pairs)
-    if min(row for row, _ in pairs) == -math.inf:
-        return -math.inf
-    # Around a base and summed exactly, equal rows give exactly their value: answers
-    # that are all alike get u = 0 and not 1e-16, in any order.
-    total = math.fsum(weight for _, weight in pairs)
-    return base + math.fsum(weight / total * (row - base) for row, weight in pairs)
 
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
