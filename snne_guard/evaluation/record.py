@@ -126,9 +126,9 @@ class RecordingRun(AppendFile):
 
     def may_ask(self) -> bool:
         """Return whether the run may ask one more question."""
-        if self.is_down or self._most is None:
-            return not self.is_down
-        if self.cost.attempts + self._each > self._most:
+        if self.is_down:
+            return False
+        if self._most is not None and self.cost.attempts + self._each > self._most:
             self.stopped = self._at_limit()
             return False
         return True
@@ -219,9 +219,14 @@ async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> No
 
 
 def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
-    """Return why a question has failed, None if it has its answer and samples."""
+    """Return why a question has failed, None if it has its answer and samples.
+
+    Keys that a provider has echoed in an error are left out.
+    """
     if isinstance(drawn, Exception):
-        return _described(drawn)
+        # Masked first: half of a key that was cut off would not be recognised.
+        why = without_secrets(str(drawn))[:_LONGEST_ERROR]
+        return f"{type(drawn).__name__}: {why}"
     enough = drawn.answer and len(drawn.samples) >= n_samples
     return None if enough else "the answer or samples are missing"
 
@@ -235,9 +240,3 @@ def _asked_fields(question: Question) -> dict[str, Any]:
         **{name: value for name, value in given.items() if value is not None},
         **{k: v for k, v in question.extra.items() if k not in DRAWN},
     }
-
-
-def _described(error: BaseException) -> str:
-    """Return an error in a line, without keys that a provider has echoed."""
-    # Masked first: half of a key that was cut off would not be recognised.
-    return f"{type(error).__name__}: {without_secrets(str(error))[:_LONGEST_ERROR]}"
