@@ -21,8 +21,9 @@ from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.scorers import METHODS, Method, ResponseSet, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.similarity.tokens import is_visible
 from snne_guard.spans.scoring import labelled_spans
-from snne_guard.types import BoolArray, FloatArray, IntArray, Prices, Similarity
+from snne_guard.types import FloatArray, IntArray, Prices, Similarity
 
 __all__ = [
     "BASELINE",
@@ -236,7 +237,7 @@ def evaluate(
         if grade is None:
             left_out["no label and nothing to grade by"] += 1
             continue
-        if not recording.main_answer.strip():
+        if not is_visible(recording.main_answer):
             left_out["an empty answer"] += 1
             continue
         recipes.add(recording, grade.correct)
@@ -255,8 +256,8 @@ def evaluate(
         raise InputError(msg)
     scores: FloatArray = np.array(columns)
     places, complete = _comparable(scores)
-    left_out["not scored by every ranked method"] += int((~complete).sum())
-    ranked = [grades[at] for at in np.flatnonzero(complete)]
+    left_out["not scored by every ranked method"] = len(ids) - len(complete)
+    ranked = [grades[at] for at in complete]
     quality: FloatArray = np.array([grade.quality for grade in ranked])
     verdicts = [grade.correct for grade in ranked]
     correct = None if None in verdicts else np.array(verdicts, dtype=np.float64)
@@ -297,7 +298,7 @@ def evaluate(
         tau=tau,
         rows=tuple(results),
         skipped=skipped,
-        ids=tuple(ids[at] for at in np.flatnonzero(complete)),
+        ids=tuple(ids[at] for at in complete),
         quality=quality,
         correct=correct,
         uncertainties=uncertainties,
@@ -352,7 +353,7 @@ def _planned(
 
 
 def _visible(recording: Recording) -> list[int]:
-    return [at for at, text in enumerate(recording.samples) if text.strip()]
+    return [at for at, text in enumerate(recording.samples) if is_visible(text)]
 
 
 def _response_set(
@@ -398,12 +399,11 @@ def _scores(
             yield math.nan
 
 
-def _comparable(scores: FloatArray) -> tuple[IntArray, BoolArray]:
-    """Return the rows to rank, and which questions all of them scored."""
+def _comparable(scores: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the rows to rank, and the questions that all of them scored."""
     missing = np.isnan(scores)
     ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
-    complete: BoolArray = np.logical_not(missing[ranked].any(axis=0))
-    return ranked, complete
+    return ranked, np.flatnonzero(~missing[ranked].any(axis=0))
 
 
 def _ranking(

@@ -12,7 +12,6 @@ from snne_guard.evaluation.recordings import answer_digest
 
 PROJECT = Path(__file__).parents[2]
 EXAMPLE = PROJECT / "examples" / "calibration" / "recording.jsonl"
-VECTORS = PROJECT.parent / "shared" / "reference" / "vectors.json"
 
 ROWS: list[dict[str, Any]] = [
     {

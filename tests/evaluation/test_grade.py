@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +16,8 @@ from snne_guard.evaluation import (
     squad_f1,
 )
 from snne_guard.evaluation.grade import contains, final_number, is_abstention
-from tests.evaluation.support import VECTORS, recording
+from tests.evaluation.support import recording
+from tests.scorers.vectors import NEEDS_VECTORS, vectors
 
 LONG = "x1 x2 x3 x4 x5 x6"
 
@@ -47,22 +46,15 @@ def test_squad_f1_literals(answer: str, references: list[str], expected: float) 
     assert squad_f1(answer, references) == expected
 
 
-def _vectors(key: str) -> list[Any]:
-    if not VECTORS.exists():
-        return []
-    cases: list[Any] = json.loads(VECTORS.read_text())[key]
-    return cases
-
-
-@pytest.mark.skipif(not VECTORS.exists(), reason="the reference vectors are not here")
-@pytest.mark.parametrize("case", _vectors("squad_f1"))
-def test_squad_f1_agrees_with_the_vectors(case: dict[str, Any]) -> None:
-    answer, references = case["prediction"], case["references"]
-    assert squad_f1(answer, references) == case["f1"]
-    row = recording(main_answer=answer, answers=references)
-    (grade,) = resolve_grader("squad_f1")([row])
-    assert grade is not None
-    assert grade.correct == case["correct(f1>=0.5)"]
+@NEEDS_VECTORS
+def test_squad_f1_agrees_with_the_vectors() -> None:
+    for case in vectors()["squad_f1"]:
+        answer, references = case["prediction"], case["references"]
+        assert squad_f1(answer, references) == case["f1"], case
+        row = recording(main_answer=answer, answers=references)
+        (grade,) = resolve_grader("squad_f1")([row])
+        assert grade is not None
+        assert grade.correct == case["correct(f1>=0.5)"], case
 
 
 def test_rouge_l_takes_the_best_reference_and_draws_no_line() -> None:
