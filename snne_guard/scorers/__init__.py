@@ -5,9 +5,8 @@ arrays in the module of its family, with an entry in ``METHODS``. Arguments are 
 after the properties of ``ResponseSet``. Log-probabilities and entropies are in nats,
 and a higher value is always more uncertain.
 
-Values that are NaN or out of range raise InputError, options that are out of range
-ConfigurationError; rounding errors are clipped. Shapes of arrays are checked by
-``score``, ``ResponseSet`` and the functions below, not by every function of a method.
+Arrays of another shape, and values that are NaN or out of range, raise InputError,
+options that are out of range ConfigurationError; rounding errors are clipped.
 """
 
 from snne_guard.scorers.method import Method

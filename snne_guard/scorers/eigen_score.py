@@ -37,7 +37,7 @@ def eigen_score(hidden_states: ArrayLike) -> float:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)
         0.5499
     """
-    states = as_numbers(hidden_states, what="hidden_states")
+    states = as_numbers(hidden_states, what="hidden_states", shape=("n", "d"))
     # The squared singular values of the centred Z are the eigenvalues; J, which is
     # (d, d), is never made, and what lies far below the largest one is not lost.
     centred = states - states.mean(axis=1, keepdims=True)

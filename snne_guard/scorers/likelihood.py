@@ -116,7 +116,9 @@ def cocoa(
         0.1
     """
     surprise = (_mean_surprise if per_token else _surprise)(main_logprobs)
-    similarity = as_numbers(main_similarity, what="main_similarity", least=0, most=1)
+    similarity = as_numbers(
+        main_similarity, what="main_similarity", shape=("m",), least=0, most=1
+    )
     distance = math.fsum((1 - similarity).tolist()) / similarity.size
     return surprise * distance if distance else 0.0  # inf * 0 would be NaN
 

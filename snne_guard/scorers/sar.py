@@ -114,8 +114,9 @@ def _entropy(logprobs: FloatArray, importance: ArrayLike) -> float:
 
 
 def _shared(entropies: FloatArray, similarity: ArrayLike) -> float:
-    checked = as_numbers(similarity, what="similarity", shape=("n", "n"), least=0)
-    shares = checked / _TEMPERATURE
+    n = len(entropies)
+    shares = as_numbers(similarity, what="similarity", shape=(n, n), least=0)
+    shares /= _TEMPERATURE
     np.fill_diagonal(shares, 1.0)
     with np.errstate(divide="ignore"):
         logs = np.log(shares) - entropies
