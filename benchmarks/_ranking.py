@@ -8,16 +8,18 @@ together.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from snne_guard import score
-from snne_guard.evaluation import Recording
+from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.types import BoolArray, FloatArray
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -42,6 +44,29 @@ class QuestionSet:
     def counts(self) -> bool:
         """Whether there are enough right and enough wrong answers."""
         return bool(LEAST <= self.wrong.sum() <= len(self.rows) - LEAST)
+
+
+def by_data_set(
+    rows: Iterable[Recording], group: str, *, default: str = ""
+) -> Iterator[QuestionSet]:
+    """Yield the sets of a group, by the data set that each row names."""
+    sets: defaultdict[str, list[Recording]] = defaultdict(list)
+    for row in rows:
+        sets[str(row.extra.get("dataset", default))].append(row)
+    for name, members in sets.items():
+        yield QuestionSet(name, group, members)
+
+
+def qwen_rows() -> Iterator[tuple[Recording, dict[str, Any]]]:
+    """Yield labelled answers of Qwen2.5 1.5B with what else was drawn, where it is."""
+    path = SHARED / "recorded_qwen15_views.jsonl"
+    if not path.exists():
+        return
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    further = {line["id"]: line for line in lines}
+    for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
+        if row.id in further and row.label is not None:
+            yield row, further[row.id]
 
 
 Score = Callable[[Recording], float]

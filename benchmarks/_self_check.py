@@ -16,17 +16,22 @@ P(True).
 
 from __future__ import annotations
 
-import json
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from benchmarks._ranking import SHARED, QuestionSet, Score, disagreement, paper
+from benchmarks._ranking import (
+    QuestionSet,
+    Score,
+    by_data_set,
+    disagreement,
+    paper,
+    qwen_rows,
+)
 from benchmarks.scores import length, own_sets, shared_sets
-from snne_guard.evaluation import Recording, read_recordings
+from snne_guard.evaluation import Recording
 from snne_guard.self_check import UNKNOWN, SelfCheck
 
 CHECK = SelfCheck()
@@ -40,7 +45,12 @@ def checked_sets() -> Iterator[QuestionSet]:
         if questions.group.startswith("strong"):
             rows = [replace(row, self_check=_strong(row)) for row in questions.rows]
             yield replace(questions, rows=rows)
-    yield from _qwen()
+    # The check of Qwen2.5 1.5B was a further turn.
+    rows = [
+        replace(row, self_check=_share_of_yes(further["check_turn"]))
+        for row, further in qwen_rows()
+    ]
+    yield from by_data_set(rows, "Qwen2.5 1.5B, near greedy")
     for questions in own_sets():
         near = questions.group.endswith("near greedy")
         if near and any(row.self_check for row in questions.rows):
@@ -52,22 +62,6 @@ def _strong(row: Recording) -> float | None:
         return math.exp(row.extra["p_true"])
     unsure = row.extra["self_check_unsure"]
     return None if unsure is None else 1.0 - unsure
-
-
-def _qwen() -> Iterator[QuestionSet]:
-    """Yield the sets of Qwen2.5 1.5B, whose check was a further turn."""
-    path = SHARED / "recorded_qwen15_views.jsonl"
-    if not path.exists():
-        return
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    checks = {line["id"]: line["check_turn"] for line in lines}
-    by_set: defaultdict[str, list[Recording]] = defaultdict(list)
-    for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
-        if row.id in checks and row.label is not None:
-            p = _share_of_yes(checks[row.id])
-            by_set[str(row.extra["dataset"])].append(replace(row, self_check=p))
-    for name, rows in by_set.items():
-        yield QuestionSet(name, "Qwen2.5 1.5B, near greedy", rows)
 
 
 def _share_of_yes(first_token: Mapping[str, float]) -> float:

@@ -23,16 +23,15 @@ import argparse
 import math
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from benchmarks._ranking import (
     RECORDINGS,
     SHARED,
     QuestionSet,
     Score,
+    by_data_set,
     disagreement,
     paper,
     ranked,
@@ -135,15 +134,10 @@ def own_sets() -> Iterator[QuestionSet]:
 def shared_sets() -> Iterator[QuestionSet]:
     """Yield the sets of real data, a data set or model each."""
     for file, group in SHARED_GROUPS.items():
-        by_name: defaultdict[str, list[Recording]] = defaultdict(list)
-        if not (SHARED / file).exists():
-            continue
-        for row in read_recordings(SHARED / file):
-            if row.label is not None and row.samples:
-                name = str(row.extra.get("dataset", Path(file).stem))
-                by_name[name].append(row)
-        for name, rows in by_name.items():
-            yield QuestionSet(name, group, rows)
+        if (SHARED / file).exists():
+            read = read_recordings(SHARED / file)
+            rows = [row for row in read if row.label is not None and row.samples]
+            yield from by_data_set(rows, group, default=file)
 
 
 # -- Scores ----------------------------------------------------------------------------

@@ -21,9 +21,7 @@ if that exists. How the figures come about is said in `benchmarks/_ranking.py`.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -34,7 +32,9 @@ from benchmarks._ranking import (
     SHARED,
     QuestionSet,
     Score,
+    by_data_set,
     disagreement,
+    qwen_rows,
     ranked,
     show,
 )
@@ -52,8 +52,8 @@ Recipe = Callable[[Views, int], Sequence[str | None]]
 """Returns the samples to take, in one of three draws."""
 
 
-def in_views(row: Recording, views: Views) -> Recording:
-    return replace(row, extra={"views": views})
+def in_views(row: Recording, **views: Sequence[str | None]) -> Recording:
+    return replace(row, extra={**row.extra, "views": views})
 
 
 # -- GPT-4 -----------------------------------------------------------------------------
@@ -62,12 +62,11 @@ def in_views(row: Recording, views: Views) -> Recording:
 def gpt4_sets() -> Iterator[QuestionSet]:
     """Yield the sets of GPT-4; none where they are not there."""
     path = SHARED / "strong_prompts_gpt4.jsonl"
-    sets: defaultdict[str, list[Recording]] = defaultdict(list)
-    for row in read_recordings(path) if path.exists() else ():
-        views = {PLAIN: row.samples, "other": row.extra["samples_other_examples"]}
-        sets[str(row.extra["dataset"])].append(in_views(row, views))
-    for name, rows in sets.items():
-        yield QuestionSet(name, "GPT-4", rows)
+    rows = [
+        in_views(row, plain=row.samples, other=row.extra["samples_other_examples"])
+        for row in (read_recordings(path) if path.exists() else ())
+    ]
+    yield from by_data_set(rows, "GPT-4")
 
 
 def with_others(count: int) -> Recipe:
@@ -94,7 +93,7 @@ def own_sets() -> Iterator[QuestionSet]:
     """Yield the sets that the project drew, three samples in each view in turn."""
     for path in sorted((RECORDINGS / "views").glob("*.jsonl")):
         rows = [
-            in_views(row, {view: row.samples[at::3] for at, view in enumerate(TURNS)})
+            in_views(row, **{each: row.samples[at::3] for at, each in enumerate(TURNS)})
             for row in read_recordings(path)
         ]
         yield QuestionSet(path.stem, "Qwen2.5 1.5B, own questions", rows)
@@ -102,20 +101,16 @@ def own_sets() -> Iterator[QuestionSet]:
 
 def published_sets() -> Iterator[QuestionSet]:
     """Yield the published sets; none where they are not there."""
-    path = SHARED / "recorded_qwen15_views.jsonl"
-    if not path.exists():
-        return
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    drawn = {line["id"]: line for line in lines}
-    sets: defaultdict[str, list[Recording]] = defaultdict(list)
-    for row in read_recordings(SHARED / "recorded_qwen15.jsonl"):
-        if row.id in drawn and row.label is not None:
-            reasoning = [final_answer(reply) for reply in drawn[row.id]["cot"]]
-            views = (row.samples, drawn[row.id]["shots"], reasoning)
-            by_view = dict(zip(TURNS, views, strict=True))
-            sets[str(row.extra["dataset"])].append(in_views(row, by_view))
-    for name, rows in sets.items():
-        yield QuestionSet(name, "Qwen2.5 1.5B, published questions", rows)
+    rows = [
+        in_views(
+            row,
+            plain=row.samples,
+            examples=further["shots"],
+            reasoning=[*map(final_answer, further["cot"])],
+        )
+        for row, further in qwen_rows()
+    ]
+    yield from by_data_set(rows, "Qwen2.5 1.5B, published questions")
 
 
 def of_view(name: str) -> Recipe:
