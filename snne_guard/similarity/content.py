@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -17,14 +17,7 @@ from snne_guard.similarity.lexical import (
 )
 from snne_guard.similarity.structured import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
-from snne_guard.similarity.words import (
-    FUNCTION_WORDS,
-    NEGATIONS,
-    OPPOSITES,
-    OR,
-    SCALES,
-    SPELLINGS,
-)
+from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
@@ -49,35 +42,24 @@ ASKED = 2
 """Weight of a word of the question."""
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
-_HALF = 0.5
-_COARSE, _MANY = 8, 200  # weights in pairs of more than 200 tokens are divided by 8
+_MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
 _NONE = frozenset[str]()
+
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
-_SPELLED = frozenset(SPELLINGS)
-_US = re.compile(r"\bUS\b")  # not "us"
-_CONTRACTION = re.compile(
-    r"\b(?:(?P<will>won['\u2019]t)|(?P<can>can(?:['\u2019]t|not)))\b|n['\u2019]t\b",
-    re.IGNORECASE,
-)
-_COUNTRIES = {"U.S.A.": "USA", "U.S.": "US", "U.K.": "UK"}
-_OPERATOR = re.compile(r" ?([=+^<>]) ?")
-
 _LABEL = re.compile(
-    r"[A-Z](?:(?<=[\w:*,] .)|(?<=[°*(\"'`].)|(?<!\w.)(?=\W*\Z))"
-    r"(?:(?<=[IVX])[IVX]*+)?\b(?!['\u2019])"
-)
-"""Capitals that tell things apart as numbers do: option A, World War II, 5 °C."""
-_OPTION = re.compile(r"\((?<!\w\()([a-z])\)")  # option (b), but not option(s)
-_UNIT = re.compile(r"\d ?([A-Z][A-Za-z]|[a-z][A-Z]|[kcmdM\u00b5]?[A-Za-z])\b")
-"""Units in their own case: 5 MW is not 5 mW, and 5 km not 5 m."""
-
-_SIGN = re.compile(
-    r"~~[^~]+~~ | \[[ Xx]\] | (?<=\w)(?:[*+/]|\ [*+/]\ )(?=\w) | \n(?:\ {2,}|\t)\w+",
+    r"""[A-Z](?<!\w.)(?:
+        [A-Z]++                  # the US
+      | (?<![AI])                # option C
+      | (?<=\w\ A)               # option A
+      | (?!\ (?!is\ )[a-z])      # A, but neither an article nor a pronoun
+    )\b(?!['\u2019])""",
     re.VERBOSE,
 )
-"""Struck text, a check box, an operator between words, the indentation of a line."""
-_SIGN_TOKENS = frozenset("*+/x")
-_PRONOUN = frozenset({"I'"})
+_OPTION = re.compile(r"\((?<!\w\()([a-z])\)")  # option (b), but not option(s)
+
+_NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+_AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
+_OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 
 def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
@@ -92,7 +74,7 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     - 2: a word of the question that both answers have;
     - 1: a function word of one of nine languages.
 
-    In a pair of more than 200 tokens these weights are 3, 1, 0 and 0. The similarity is
+    In a pair of more than 200 tokens these weights are 3, 1, 1 and 1. The similarity is
     the mean of F1 and containment, times a factor c:
 
     .. math::
@@ -100,13 +82,9 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
             + \frac{L}{\min(|a|, |b|)} \Big)
 
     where L is the weight of the heaviest common subsequence and \|a\| that of all words
-    of an answer. c starts at 1 and is halved
-
-    - where each answer has a content word that the other lacks;
-    - where only one is negated, or each has a number that the other lacks;
-    - where f is still above 0.5, but words are opposites ("on", "off"), or the same
-      number has another scale ("million"), or the same content words have other signs:
-      operators, check boxes, struck text, indentation, the order of numbers.
+    of an answer. c is 1, halved where each answer has a content word that the other
+    lacks, and halved again where only one is negated, each has a number that the other
+    lacks, or the same numbers stand in another order.
 
     Two JSON texts are compared value by value: the mean of all, halved if one is at
     most 0.5 alike. Two pieces of code, formulas, paths or tables are compared exactly,
@@ -136,13 +114,67 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
                [0.79, 1.  , 0.  ],
                [0.03, 0.  , 1.  ]])
     """
+    return _compare(texts, asked_words(question or ""))
+
+
+def _compare(texts: Sequence[str], asked: frozenset[str]) -> FloatArray:
+    """Return how alike every two answers to one question are."""
     distinct = distinct_texts(texts)
     answers = [_Answer(text) for text in distinct]
-    pairs = _Pairs(answers, asked_words(question or ""))
+    letter = characters(_NONE.union(*[each.words for each in answers]))
+    # A letter for each unit of weight: common ones are what rapidfuzz counts.
+    units = [
+        {word: letter[word] * weight for word, weight in each.weights.items()}
+        for each in answers
+    ]
     matrix: FloatArray = np.ones((len(answers), len(answers)))
-    for i, j in combinations(range(len(answers)), 2):
-        matrix[i, j] = matrix[j, i] = pairs.similarity(answers[i], answers[j])
+    for (i, a), (j, b) in combinations(enumerate(answers), 2):
+        if a.value is not NOT_JSON and b.value is not NOT_JSON:
+            alike = alike_values(
+                a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
+            )
+        elif a.notation and b.notation:
+            alike = float(a.notation == b.notation)
+        elif a.tokens == b.tokens:
+            alike = 1.0
+        else:
+            alike = _overlap(a, b, {**units[i], **units[j]}, asked) * _factor(a, b)
+        matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
+
+
+def _overlap(
+    a: _Answer, b: _Answer, units: dict[str, str], asked: frozenset[str]
+) -> float:
+    """Return the mean of F1 and containment, by weight; below 1."""
+    common = a.words & b.words
+    if not common:
+        return 0.0
+    for word in (a.heavy ^ b.heavy) & common:
+        units[word] = units[word][0] * _HEAVY
+    for word in asked & common:
+        units[word] = units[word][0] * ASKED
+    if len(a.tokens) + len(b.tokens) > _MANY:
+        units = {word: unit[::8] for word, unit in units.items()}
+    one, other = ("".join([units[word] for word in each.tokens]) for each in (a, b))
+    shared = common_length(one, other, CONTENT_WEIGHT)
+    value = shared / (len(one) + len(other)) + shared / min(len(one), len(other)) / 2
+    return min(value, ALMOST_ONE)
+
+
+def _factor(a: _Answer, b: _Answer) -> float:
+    """Return the factor c: a half for each kind of contradiction."""
+    factor = 1.0
+    if a.content - b.words and b.content - a.words:
+        factor /= 2
+    lacking = (
+        set(a.numbers).difference(b.numbers),
+        set(b.numbers).difference(a.numbers),
+    )
+    reordered = not any(lacking) and a.numbers != b.numbers
+    if a.negated != b.negated or all(lacking) or reordered:
+        factor /= 2
+    return factor
 
 
 class WeighedWords:
@@ -153,27 +185,24 @@ class WeighedWords:
         words: Its distinct words.
         content: Those that are not function words.
         heavy: Names, numbers, symbols and negations.
-        numbers: Numbers, and letters that tell things apart as numbers do.
+        numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
         weights: What each word weighs.
     """
 
     def __init__(self, text: str) -> None:
         self.tokens = _words(text)
-        self.words = frozenset(self.tokens)
-        words = self.words
-        self.content = words - FUNCTION_WORDS
-        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text))}
-        symbols = [word for word in words if not word.isalpha()]
-        negations = words & NEGATIONS
+        distinct = dict.fromkeys(self.tokens)
+        self.words = frozenset(distinct)
+        labels = {*map(str.casefold, _LABEL.findall(text) + _OPTION.findall(text))}
+        self.content = (self.words - FUNCTION_WORDS) | (labels & self.words)
+        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text)), *labels}
+        symbols = [word for word in distinct if not word.isalpha()]
+        self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
+        negations = self.words & NEGATIONS
         self.negated = bool(negations)
-        numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-        labels = _LABEL.findall(text) + _OPTION.findall(text)
-        if numbers:
-            labels += _UNIT.findall(text)
-        self.numbers = frozenset(numbers).union([f"{label}'" for label in labels])
         self.heavy = names.union(symbols, negations)
-        self.weights = dict.fromkeys(words, _FUNCTION)
+        self.weights = dict.fromkeys(distinct, _FUNCTION)
         self.weights.update(dict.fromkeys(self.content, _WORD))
         self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
 
@@ -183,72 +212,31 @@ class _Answer(WeighedWords):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.text = text
-        self.value = (
-            read_json(text) if text.lstrip()[:1] in {"{", "[", "`"} else NOT_JSON
-        )
-        self.notation = _exactly(text) if is_notation(text) else None
-
-    def signs(self) -> list[str]:
-        """Return the signs, then the numbers in the order of their first mention."""
-        numbers = dict.fromkeys(word for word in self.tokens if word in self.numbers)
-        return [*map(str.strip, _SIGN.findall(self.text)), *numbers]
+        self.value = read_json(text)
+        self.notation = _exactly(text) if is_notation(text) else ""
 
 
-class _Pairs:
-    """Compares answers to one question."""
+def asked_words(question: str) -> frozenset[str]:
+    """Return the words of a question that hardly count in an answer."""
+    if len(question) >= LONG_QUESTION:  # a text to answer from
+        return _NONE
+    words = frozenset(_words(question))
+    choice = "?" in question and not words.isdisjoint(OR)
+    return _NONE if choice else words - NEGATIONS
 
-    def __init__(self, answers: Sequence[_Answer], asked: frozenset[str]) -> None:
-        self._asked = asked
-        self._character = characters(_NONE.union(*[each.words for each in answers]))
 
-    def similarity(self, a: _Answer, b: _Answer) -> float:
-        """Return how alike two answers are, in [0, 1]."""
-        if a.value is not NOT_JSON and b.value is not NOT_JSON:
-            return alike_values(a.value, b.value, self._strings)
-        if a.notation and b.notation:
-            return float(a.notation == b.notation)
-        if a.words.isdisjoint(b.words):
-            return float(a.tokens == b.tokens)
-        value = 1.0 if a.tokens == b.tokens else self._overlap(a, b)
-        if a.content - b.words and b.content - a.words:
-            value /= 2
-        numbers_differ = a.numbers - b.numbers and b.numbers - a.numbers
-        if a.negated != b.negated or numbers_differ:
-            value /= 2
-        if value > _HALF and _contradict(a, b):
-            value /= 2
-        return value
+def _words(text: str) -> list[str]:
+    """Return the tokens of a text, with one spelling of negations and small numbers."""
+    if "'" in text or "\u2019" in text:
+        text = _AM.sub(" am", _NOT.sub(" not", text))
+    tokens = unicode_tokens(text)
+    return [*map(SPELLINGS.get, tokens, tokens)]
 
-    def _strings(self, a: str, b: str) -> float:
-        """Return how alike two texts within JSON are."""
-        texts = _Answer(a), _Answer(b)
-        return _Pairs(texts, self._asked).similarity(*texts)
 
-    def _overlap(self, a: _Answer, b: _Answer) -> float:
-        """Return the mean of F1 and containment, by weight."""
-        common = a.words & b.words
-        changed = dict.fromkeys((a.heavy ^ b.heavy) & common, _HEAVY)
-        for label in (a.numbers & b.numbers) - _PRONOUN:  # "A", where it is no article
-            changed[label.rstrip("'").lower()] = _HEAVY
-        changed.update(dict.fromkeys(self._asked & common, ASKED))
-        scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
-        sides = [self._encode(answer, changed, scale) for answer in (a, b)]
-        if not all(sides):  # of function words alone
-            sides = [self._encode(answer, changed, 1) for answer in (a, b)]
-        shared = common_length(sides[0], sides[1], CONTENT_WEIGHT)
-        of_a, of_b = map(len, sides)
-        value = shared / (of_a + of_b) + shared / min(of_a, of_b) / 2
-        return min(value, ALMOST_ONE)
-
-    def _encode(self, answer: _Answer, changed: Mapping[str, int], scale: int) -> str:
-        """Return an answer with a character for each unit of weight."""
-        weights = {**answer.weights, **changed} if changed else answer.weights
-        character = self._character
-        if scale == 1:
-            return "".join([character[word] * weights[word] for word in answer.tokens])
-        units = {w: character[w] * (weights[w] // scale) for w in answer.words}
-        return "".join([units[word] for word in answer.tokens])
+def _exactly(text: str) -> str:
+    """Return code or a formula as it is compared."""
+    bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
+    return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
 
 
 class _Structured:
@@ -283,42 +271,3 @@ class _Structured:
 
 structured = _Structured()
 """JSON and tool calls, compared value by value."""
-
-
-def _contradict(a: _Answer, b: _Answer) -> bool:
-    """Return whether answers of nearly the same words contradict each other."""
-    only_a, only_b = a.words - b.words, b.words - a.words
-    if any(OPPOSITES.get(word) in only_b for word in only_a):
-        return True
-    if a.numbers and a.numbers == b.numbers and SCALES & (only_a | only_b):
-        return True
-    return a.content ^ b.content <= _SIGN_TOKENS and a.signs() != b.signs()
-
-
-def asked_words(question: str) -> frozenset[str]:
-    """Return the words of a question that hardly count in an answer."""
-    if len(question) >= LONG_QUESTION:  # a text to answer from
-        return _NONE
-    words = frozenset(_words(question))
-    choice = "?" in question and not words.isdisjoint(OR)
-    return _NONE if choice else words - NEGATIONS
-
-
-def _exactly(text: str) -> str:
-    """Return code or a formula as it is compared."""
-    bare = compatible(text).strip().strip("`").rstrip(" .").strip()
-    return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
-
-
-def _words(text: str) -> list[str]:
-    """Return the tokens of a text, with one spelling of negations and small numbers."""
-    if "'" in text or "\u2019" in text or "annot" in text.lower():
-        text = _CONTRACTION.sub(lambda found: f"{found.lastgroup or ''} not", text)
-    for written, meant in _COUNTRIES.items():
-        text = text.replace(written, meant)
-    if "US" in text:
-        text = _US.sub("USA", text)
-    tokens = unicode_tokens(text)
-    if _SPELLED.isdisjoint(tokens):
-        return tokens
-    return [SPELLINGS.get(token, token) for token in tokens]

@@ -28,14 +28,7 @@ _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
 
 # Bounded, so that a long run of digits costs little time and memory.
 _NUMBER = re.compile(
-    r"(-?\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,3})?|-?\d{1,400}/0*[1-9]\d{0,399})"
-    r"([%‰]?)"
-)
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]{0,7}\b\.?"
-_DATE = re.compile(
-    r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b"
-    rf"|\b{_MONTH}\s\d|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}",
-    re.IGNORECASE,
+    r"(-?\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,3})?|-?\d{1,400}/0*[1-9]\d{0,399})(%?)"
 )
 
 
@@ -94,14 +87,14 @@ def normalised_text(text: str, /) -> str:
 def stated_number(text: str, /) -> tuple[Fraction, str] | None:
     """Return the number that an answer states: the last one in it, with its sign.
 
-    Times, versions, ordinals and powers do not count.
+    Times, versions and powers do not count.
 
     Args:
         text: The answer.
 
     Returns:
-        The exact value, and ``"%"`` or ``"‰"`` where it is a share, else ``""``; None
-        if the text states no number. Currencies and units are ignored.
+        The exact value, and ``"%"`` where it is a percentage, else ``""``; None if the
+        text states no number. Currencies and units are ignored.
 
     Example:
         >>> stated_number("6 * 3 = 18.0")
@@ -114,24 +107,11 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
     tokens = unicode_tokens(text)
     for place in reversed(range(len(tokens))):
         number = _NUMBER.fullmatch(tokens[place])
-        if number is None or tokens[place - 1 : place] == ["^"]:
+        if number is None or tokens[place - 1 : place] == ["^"]:  # 25 m^2 states 25
             continue
-        if tokens[place + 1 : place + 2] == ["^"]:
-            return None
-        value = Fraction(number[1])
-        before = tokens[place - 1] if place else ""
-        if 0 < value < 1 and "/" in number[1] and re.fullmatch(r"-?\d{1,400}", before):
-            whole = int(before)
-            value = whole - value if before[0] == "-" else whole + value  # 1 1/2
-        return value, number[2]
+        is_power = tokens[place + 1 : place + 2] == ["^"]
+        return None if is_power else (Fraction(number[1]), number[2])
     return None
-
-
-def _number_or_text(text: str) -> Hashable:
-    # The last number of a date is only a part of what it states.
-    if _DATE.search(compatible(text)):
-        return normalised_text(text)
-    return stated_number(text) or text.strip()
 
 
 exact = Match("exact", str.strip)
@@ -140,6 +120,6 @@ exact = Match("exact", str.strip)
 normalised = Match("normalised", normalised_text)
 """The same text after ``normalised_text``: case, spacing, outer punctuation."""
 
-numeric = Match("numeric", _number_or_text)
-"""The same number, by ``stated_number``. Texts without a number are compared as by
-``exact``, texts with a date as by ``normalised``."""
+numeric = Match("numeric", lambda text: stated_number(text) or text.strip())
+"""The same number, by ``stated_number``: of a date it sees the last number alone. Texts
+without a number are compared as by ``exact``."""

@@ -22,7 +22,7 @@ _FENCE = "```"
 
 
 def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
-    """Return the JSON value of a text, fenced or not, or ``NOT_JSON``.
+    """Return the JSON object or array of a text, fenced or not, or ``NOT_JSON``.
 
     Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal.
 
@@ -32,8 +32,11 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
         >>> read_json("Paris") is NOT_JSON
         True
     """
+    bare = _without_fence(text.strip())
+    if not bare.startswith(("{", "[")):
+        return NOT_JSON
     try:
-        return json.loads(_without_fence(text), parse_float=Decimal, parse_int=Decimal)
+        return json.loads(bare, parse_float=Decimal, parse_int=Decimal)
     except (ValueError, RecursionError, InvalidOperation):
         return NOT_JSON
 
@@ -108,9 +111,8 @@ def _at_most_half(strings: Strings) -> Strings:
 
 
 def _without_fence(text: str) -> str:
-    stripped = text.strip()
-    if stripped.startswith(_FENCE) and stripped.endswith(_FENCE):
-        language, _, body = stripped.strip("`").partition("\n")
+    if text.startswith(_FENCE) and text.endswith(_FENCE):
+        language, _, body = text.strip("`").partition("\n")
         if language.strip().lower() in {"", "json"}:
-            return body
+            return body.lstrip()
     return text

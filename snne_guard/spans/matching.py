@@ -107,12 +107,12 @@ class _Pieces:
         """Return the largest share of a part's weight that a piece has."""
         weights = _weights(wanted, asked)
         total, best = sum(weights.values()), 0.0
-        numbers = wanted.numbers.difference(asked)
+        numbers = set(wanted.numbers).difference(asked)
         for place, weight in self._shared(weights).items():
             piece, value = self._pieces[place], weight / total
             if value <= best:
                 continue
-            if numbers - piece.numbers:
+            if numbers.difference(piece.numbers):
                 value /= 2
             if wanted.negated != piece.negated:
                 value /= 2
