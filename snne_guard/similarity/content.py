@@ -167,10 +167,7 @@ def _factor(a: _Answer, b: _Answer) -> float:
     factor = 1.0
     if a.content - b.words and b.content - a.words:
         factor /= 2
-    lacking = (
-        set(a.numbers).difference(b.numbers),
-        set(b.numbers).difference(a.numbers),
-    )
+    lacking = set(a.numbers) - b.words, set(b.numbers) - a.words
     reordered = not any(lacking) and a.numbers != b.numbers
     if a.negated != b.negated or all(lacking) or reordered:
         factor /= 2

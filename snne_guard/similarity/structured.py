@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
@@ -18,7 +19,7 @@ Strings = Callable[[str, str], float]
 
 _HALF = 0.5
 _PROSE = 4  # words
-_FENCE = "```"
+_FENCE = re.compile(r"\A```(?:json)?\s*+(.*)```\Z", re.IGNORECASE | re.DOTALL)
 
 
 def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
@@ -32,7 +33,7 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
         >>> read_json("Paris") is NOT_JSON
         True
     """
-    bare = _without_fence(text.strip())
+    bare = _FENCE.sub(r"\1", text.strip())
     if not bare.startswith(("{", "[")):
         return NOT_JSON
     try:
@@ -62,42 +63,34 @@ def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
         0.0
     """
     try:
-        parts = list(_parts(a, b, _prose_apart(strings)))
+        parts = list(_parts(a, b, strings))
     except RecursionError:  # nested too deeply to be compared
         return 0.0
     mean = math.fsum(parts) / len(parts)
     return mean if min(parts) > _HALF else mean / 2
 
 
-def _parts(a: Any, b: Any, strings: Strings) -> Iterator[float]:  # noqa: ANN401
+def _parts(
+    a: Any,  # noqa: ANN401 - JSON may be anything
+    b: Any,  # noqa: ANN401
+    strings: Strings,
+    *,
+    in_call: bool = False,
+) -> Iterator[float]:
     """Yield how alike each single value is."""
     if isinstance(a, dict) and isinstance(b, dict) and (a or b):
         # Sorted, so that rounding is the same in both argument orders.
         for key in sorted(a.keys() | b.keys()):
-            yield from _parts(a.get(key, NOT_JSON), b.get(key, NOT_JSON), strings)
+            pair = a.get(key, NOT_JSON), b.get(key, NOT_JSON)
+            yield from _parts(*pair, strings, in_call=in_call)
     elif isinstance(a, list) and isinstance(b, list) and (a or b):
-        within = strings
-        if _are_calls(a) and _are_calls(b):  # an argument acts: nothing is excepted
-            within = _at_most_half(strings)
-        for left, right in zip_longest(a, b, fillvalue=NOT_JSON):
-            yield from _parts(left, right, within)
+        in_call = in_call or (_are_calls(a) and _are_calls(b))
+        for pair in zip_longest(a, b, fillvalue=NOT_JSON):
+            yield from _parts(*pair, strings, in_call=in_call)
     elif isinstance(a, str) and isinstance(b, str):
-        yield strings(a.strip(), b.strip())
+        yield _alike_texts(a.strip(), b.strip(), strings, in_call=in_call)
     else:
         yield float(type(a) is type(b) and a == b)
-
-
-def _prose_apart(strings: Strings) -> Strings:
-    """Return what compares two texts, of which short ones are names, ids or amounts."""
-    exactly = _at_most_half(strings)
-
-    def compare(a: str, b: str) -> float:
-        if min(len(a.split()), len(b.split())) >= _PROSE:
-            return strings(a, b)
-        letters = f"{a}{b}".replace(" ", "").isalpha()
-        return 1.0 if letters and a.casefold() == b.casefold() else exactly(a, b)
-
-    return compare
 
 
 def _are_calls(value: list[Any]) -> bool:
@@ -106,13 +99,13 @@ def _are_calls(value: list[Any]) -> bool:
     return all(isinstance(each, dict) and each.keys() == keys for each in value)
 
 
-def _at_most_half(strings: Strings) -> Strings:
-    return lambda a, b: 1.0 if a == b else min(strings(a, b), _HALF)
-
-
-def _without_fence(text: str) -> str:
-    if text.startswith(_FENCE) and text.endswith(_FENCE):
-        language, _, body = text.strip("`").partition("\n")
-        if language.strip().lower() in {"", "json"}:
-            return body.lstrip()
-    return text
+def _alike_texts(a: str, b: str, strings: Strings, *, in_call: bool) -> float:
+    """Return how alike two texts are, of which short ones are names, ids or amounts."""
+    if a == b:
+        return 1.0
+    if not in_call:  # there, any text acts
+        if min(len(a.split()), len(b.split())) >= _PROSE:
+            return strings(a, b)
+        if a.casefold() == b.casefold() and f"{a}{b}".replace(" ", "").isalpha():
+            return 1.0
+    return min(strings(a, b), _HALF)
