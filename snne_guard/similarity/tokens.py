@@ -19,7 +19,7 @@ A text of punctuation alone is one token, so that ``?`` is not ``!``.
 from __future__ import annotations
 
 import re
-import unicodedata
+from unicodedata import category, decimal, normalize
 
 __all__ = [
     "compatible",
@@ -37,14 +37,14 @@ _ROUGE = bytes(
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
 
 # Without one of these a text has no notation.
-_SIGNS = re.compile(r"[=<>^*+(\[{\\|@_/&~`]|\s-")
+_SIGNS = re.compile(r"[=<>^*+(\[{\\|@_/&~`-](?<!\w-)")
 _NOTATION = re.compile(
     r"""( (?<![!-~]) (?:
         ```[^`]++```                                 # fenced code
       | ^[ \t]*+\|[^\n]++                            # a row of a table
       | [(\[] [-+\d.\s]++ [,:] [-+\d.\s]*+ [)\]]     # an interval, a slice
-      | (?<=[\w)]\ ) [*/] (?=\ [\w(])               # a sign between words
-      | (?: --?[A-Za-z] | \.{0,2}/[\w*.] ) [!-~]*+   # -x, ./x
+      | (?<=[\w)]\ ) [*/] (?=\ [\w(])                # a sign between words
+      | (?: --?[A-Za-z] | \.{0,2}/[\w*.] ) [!-~]*+    # -x, ./x
       | (?= [A-Za-z0-9.,;?!'"]*+ [^A-Za-z0-9.,;?!'"\s] )  # most words end here
         [!-~]*? (?:
             [\w)\]'"] [(\[{] (?! s\) | \d{1,3}\] )   # f(x), not option(s), source[1]
@@ -55,6 +55,7 @@ _NOTATION = re.compile(
     ) )""",
     re.VERBOSE | re.MULTILINE,
 )
+# What is_notation counts in the rest: signs, and words.
 _FORMULA = re.compile(
     r"(?<!\S)\S*?(?:[=<>^]|[\w)][*+][\w(])\S*+|(?<=[\w)] )[-+](?= [\w(])"
 )
@@ -67,9 +68,7 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _MARKS = "".join(
-    letter
-    for letter in map(chr, range(0x300, 0x1800))
-    if unicodedata.category(letter)[0] == "M"
+    letter for letter in map(chr, range(0x300, 0x1800)) if category(letter)[0] == "M"
 )
 _TOKEN = re.compile(
     rf"""(?=[^\s,;:?'"]) (?:
@@ -193,7 +192,7 @@ def is_visible(text: str, /) -> bool:
         (True, False)
     """
     return any(
-        unicodedata.category(character)[0] not in "CMZ" and character not in _BLANK
+        category(character)[0] not in "CMZ" and character not in _BLANK
         for character in text
     )
 
@@ -212,8 +211,8 @@ def compatible(text: str, /) -> str:
     # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
     text = _MARK_RUN.sub(rf"\g<0>{_JOINER}", text)
     text = _FRACTION.sub(r" \g<0> ", _RAISED.sub(r"^\g<0> ", text))
-    text = unicodedata.normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
-    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+    text = normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
+    return _OTHER_DIGIT.sub(lambda digit: str(decimal(digit[0])), text)
 
 
 def _bare(notation: str) -> str:
@@ -244,14 +243,9 @@ def _scan(text: str) -> list[str]:
             tokens.append(token)
         elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
             tokens += _numbers(token)
-        elif token.isascii() or len(token) > 1 or _is_symbol(token):
+        elif token.isascii() or len(token) > 1 or category(token)[0] in "LNS":
             tokens.append(_ALIASES.get(token, token))
     return tokens
-
-
-def _is_symbol(token: str) -> bool:
-    """Return whether a character is more than punctuation."""
-    return unicodedata.category(token)[0] in "LNS"
 
 
 def _numbers(written: str) -> list[str]:

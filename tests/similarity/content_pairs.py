@@ -63,6 +63,7 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
         "Send the invoice to purchasing@acme.com.",
     ),
     ("Which command lists it?", "run -i feature", "run -a feature"),
+    ("Which option?", "-v", "-V"),
     ("Regex: word boundary?", "\\b", "\\B"),
     ("What path?", "../config", "./config"),
     ("Assign a to b in C", "b = a;", "a = b;"),
