@@ -69,7 +69,8 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
     "The capital of France is Lyon" share six of seven words and agree on nothing. So
     words are weighted:
 
-    - 24: a name (recognised by its capital letter), a number, a symbol or a negation;
+    - 24: a name (a word with a capital letter, as in option A), a number, a symbol or a
+      negation;
     - 8: any other content word;
     - 2: a word of the question that both answers have;
     - 1: a function word of one of nine languages.
@@ -180,7 +181,7 @@ class WeighedWords:
     Attributes:
         tokens: Its words in order.
         words: Its distinct words.
-        content: Those that are not function words.
+        content: Those that are no function words, or are names (the US, option A).
         heavy: Names, numbers, symbols and negations.
         numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
