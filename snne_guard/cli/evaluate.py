@@ -24,7 +24,6 @@ from snne_guard.evaluation.evaluate import BASELINE, TITLES
 from snne_guard.evaluation.evaluate import evaluate as evaluate_recordings
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.recipes import RecipeComparison
-from snne_guard.files import replace_file
 from snne_guard.text import printable
 
 if TYPE_CHECKING:
