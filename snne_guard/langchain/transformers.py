@@ -12,12 +12,7 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict
@@ -33,10 +28,11 @@ from snne_guard.sampling.huggingface import (
 __all__ = ["TransformersChatModel"]
 
 _SETTINGS = ("max_tokens", "seed", "stop", "temperature", "top_k", "top_p")
-_ROLES: dict[type[BaseMessage], str] = {
-    HumanMessage: "user",
-    AIMessage: "assistant",
-    SystemMessage: "system",
+_ROLES = {
+    "system": "system",
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
 }
 
 
@@ -222,16 +218,15 @@ def _prompt(messages: Sequence[BaseMessage]) -> list[Message]:
     """Return messages as chat templates take them."""
     prompt: list[Message] = []
     for message in messages:
-        content = message.content
-        blocks = [content] if isinstance(content, str) else content
-        is_text = all(isinstance(x, str) or x.get("type") == "text" for x in blocks)
-        roles = [role for kind, role in _ROLES.items() if isinstance(message, kind)]
-        if not (roles and is_text) or getattr(message, "tool_calls", None):
+        role = _ROLES.get(message.type)
+        # What an earlier answer has thought is no part of its text.
+        kinds = {block["type"] for block in message.content_blocks} - {"reasoning"}
+        if role is None or not kinds <= {"text"}:
             msg = (
                 "a local model takes text messages of system, user and assistant, "
                 "without tool calls or other content blocks; got a message of "
                 f"{message.type}"
             )
             raise InputError(msg)
-        prompt.append({"role": roles[0], "content": str(message.text)})
+        prompt.append({"role": role, "content": str(message.text)})
     return prompt

@@ -7,10 +7,9 @@ every reply, and ``generate`` goes on from there.
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -71,57 +70,53 @@ def draw(
     model: Model,
     tokenizer: Tokenizer,
     prompts: Sequence[tuple[int, ...]],
+    *,
+    n: int,
     settings: GenerationSettings,
     is_over: Callable[[], bool],
 ) -> list[Completion]:
-    """Draw a reply to each prompt in one batch; the same prompts are read once."""
+    """Draw ``n`` replies to each prompt in one batch; a prompt's come in a row."""
     ends = _end_ids(model, tokenizer)
     padding = tokenizer.pad_token_id
     if padding is None:
         padding = ends[0] if ends else 0
     ids, mask = _padded(prompts, model, side="left", padding=padding)
-    width, cache = ids.shape[1], None
-    if len(prompts) > 1 and width > 1:
-        distinct = [*dict.fromkeys(prompts)]
-        firsts = [prompts.index(prompt) for prompt in distinct]
-        cache = _cache(model, ids[firsts, :-1], mask[firsts, :-1])
-        if cache is not None:
-            places = [distinct.index(prompt) for prompt in prompts]
-            cache.batch_select_indices(torch.tensor(places))
+    width = ids.shape[1]
+    cache = None
+    if n > 1 and width > 1:  # the last token has to be left to ``generate``
+        cache = _repeated_cache(model, ids[:, :-1], mask[:, :-1], n)
     logprobs = _Logprobs()
-    ids_of_ends = {"eos_token_id": list(ends) or None, "pad_token_id": padding}
+    ending = _Ending(tokenizer, settings.stop, width, is_over)
+    options = _options(settings, model)
+    options |= {"eos_token_id": list(ends) or None, "pad_token_id": padding}
     drawn = model.generate(
-        **_options(settings, model, **ids_of_ends),
-        input_ids=ids,
-        attention_mask=mask,
+        **options,
+        input_ids=ids.repeat_interleave(n, dim=0),
+        attention_mask=mask.repeat_interleave(n, dim=0),
         past_key_values=cache,
         logits_processor=LogitsProcessorList([logprobs]),
-        stopping_criteria=StoppingCriteriaList(
-            [_Ending(tokenizer, settings.stop, width, is_over)]
-        ),
+        stopping_criteria=StoppingCriteriaList([ending]),
     )
+    rows = [prompt for prompt in prompts for _ in range(n)]
     replies = [
         _completion(tokenizer, *reply, ends=ends, stop=settings.stop)
         for reply in zip(
-            map(len, prompts),
+            map(len, rows),
             drawn[:, width:].tolist(),
             logprobs.of(drawn),
             strict=True,
         )
     ]
     if settings.hidden_layer is not None:
-        replies = _with_states(model, prompts, replies, settings.hidden_layer)
+        replies = _with_states(model, rows, replies, settings.hidden_layer)
     return replies
 
 
-def _options(
-    settings: GenerationSettings,
-    model: Model,
-    **more: Any,  # noqa: ANN401 - those of ``generate``
-) -> dict[str, Any]:
+def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
     """Return the settings as options of ``generate``."""
     temperature = settings.temperature
-    limits: dict[str, Any] = {"top_k": settings.top_k, "top_p": settings.top_p}
+    limits = {"top_k": settings.top_k, "top_p": settings.top_p}
+    options: dict[str, Any]
     if temperature is None:
         options = {name: value for name, value in limits.items() if value is not None}
     else:
@@ -137,7 +132,6 @@ def _options(
         "num_beams": 1,
         "num_return_sequences": 1,
         "use_cache": True,
-        **more,
     }
 
 
@@ -157,20 +151,23 @@ def _padded(
     )
 
 
-def _cache(model: Model, ids: Tensor, mask: Tensor) -> Any:  # noqa: ANN401 - of transformers
-    """Return the cache of prompts that are read.
+def _repeated_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - of transformers
+    """Return the cache of prompts that are read, ``n`` times each.
 
     None where it cannot be repeated, as that of a state-space model: ``generate`` then
     reads the prompt for each reply.
     """
     # One token is drawn and thrown away: ``generate`` knows how to read a padded batch.
-    greedy = GenerationSettings(temperature=0, max_tokens=1)
-    options = _options(greedy, model, return_dict_in_generate=True)
+    options = _options(GenerationSettings(temperature=0, max_tokens=1), model)
+    options["return_dict_in_generate"] = True
     output = model.generate(**options, input_ids=ids, attention_mask=mask)
     cache = getattr(output, "past_key_values", None)
-    known = (DynamicLayer, DynamicSlidingWindowLayer)
     layers = getattr(cache, "layers", None) or [None]
-    return cache if all(type(layer) in known for layer in layers) else None
+    known = (DynamicLayer, DynamicSlidingWindowLayer)
+    if any(type(layer) not in known for layer in layers):
+        return None
+    cache.batch_repeat_interleave(n)
+    return cache
 
 
 class _Logprobs(LogitsProcessor):
@@ -199,6 +196,7 @@ class _Logprobs(LogitsProcessor):
             self._drawn.append(self._next.gather(1, ids[:, -1:]))
 
 
+@dataclass
 class _Ending(StoppingCriteria):
     """Ends a row at a stop text, and all rows once ``is_over`` returns True.
 
@@ -206,28 +204,20 @@ class _Ending(StoppingCriteria):
     request, which takes a second for a large one.
     """
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        stop: Sequence[str],
-        width: int,
-        is_over: Callable[[], bool],
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._stop = stop
-        self._width = width
-        # A token has at least one byte, and a character at most four.
-        self._reach = 4 * max(map(len, stop), default=0) + 4
-        self._is_over = is_over
+    tokenizer: Tokenizer
+    stop: Sequence[str]
+    width: int
+    is_over: Callable[[], bool]
 
     def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
         """Return which rows have ended."""
-        is_over = self._is_over()
-        ended = [is_over] * len(input_ids)
-        if self._stop and not is_over:
-            tails = input_ids[:, max(self._width, input_ids.shape[1] - self._reach) :]
-            texts = [_decode(self._tokenizer, tail) for tail in tails.tolist()]
-            ended = [any(stop in text for stop in self._stop) for text in texts]
+        ended = [self.is_over()] * len(input_ids)
+        if self.stop and not any(ended):
+            # A token has at least one byte, and a character at most four.
+            reach = 4 * max(map(len, self.stop)) + 4
+            tails = input_ids[:, max(self.width, input_ids.shape[1] - reach) :].tolist()
+            texts = [_decode(self.tokenizer, tail) for tail in tails]
+            ended = [any(stop in text for stop in self.stop) for text in texts]
         return torch.tensor(ended, device=input_ids.device)
 
 
@@ -250,7 +240,8 @@ def _completion(
     if stops:
         starts = [0, *accumulate(map(len, texts))]
         # The draw ended with the token that completed the first of them.
-        count = bisect_left(starts, min(stop_end for _, stop_end in stops))
+        over = min(stop_end for _, stop_end in stops)
+        count = sum(start < over for start in starts)
         cut = min(stop_start for stop_start, _ in stops)
         text = text[:cut]
         texts = [

@@ -140,9 +140,15 @@ class HuggingFaceModel:
         if self.context_window is not None:  # the longest prompt leaves the least
             room = self.context_window - max(map(len, ids), default=0)
             settings = replace(settings, max_tokens=min(settings.max_tokens, room))
-        rows = [prompt for prompt in ids for _ in range(n)]
         with self._lock, seeded(settings.seed, ids):
-            replies = draw(self.model, self.tokenizer, rows, settings, is_over)
+            replies = draw(
+                self.model,
+                self.tokenizer,
+                ids,
+                n=n,
+                settings=settings,
+                is_over=is_over,
+            )
         return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
     def likelihood(self, prompt: str, continuation: str, /) -> float:
@@ -199,4 +205,4 @@ def _encode(tokenizer: Tokenizer, prompt: Prompt) -> tuple[int, ...]:
     if not encoded["input_ids"]:
         msg = "the prompt must have at least one token; got none"
         raise InputError(msg)
-    return tuple(map(int, encoded["input_ids"]))
+    return tuple(encoded["input_ids"])
