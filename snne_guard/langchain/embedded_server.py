@@ -49,14 +49,14 @@ def main(file: str, name: str) -> None:
     os._exit(0)  # an orderly end would wait for the clients
 
 
-def count_cpus(*, groups: Path = Path("/sys/fs/cgroup")) -> int:
+def count_cpus() -> int:
     """Return the CPUs that this process can use, by affinity and container quota."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:  # pragma: no cover - systems other than Linux
         count = os.cpu_count() or 1
     try:
-        quota, period = (groups / "cpu.max").read_text(encoding="ascii").split()
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
         count = min(count, int(quota) // int(period))
     except (OSError, ValueError):  # without a limit the quota is "max"
         pass

@@ -103,8 +103,7 @@ def test_a_missing_model_file_names_the_command(
     [("max 100000", 8), ("300000 100000", 3), ("50000 100000", 1)],
 )
 def test_threads_are_the_cpus_of_the_container(
-    written: str, expected: int, tmp_path: Path
+    written: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "cpu.max").write_text(written, encoding="ascii")
-    count = count_cpus(groups=tmp_path)
-    assert count == min(expected, len(os.sched_getaffinity(0)))
+    monkeypatch.setattr(Path, "read_text", lambda *_: written)
+    assert count_cpus() == min(expected, len(os.sched_getaffinity(0)))
