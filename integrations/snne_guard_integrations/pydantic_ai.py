@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,7 +20,6 @@ try:
     from pydantic_ai import RunContext
     from pydantic_ai.messages import (
         ModelMessage,
-        ModelRequest,
         ModelResponse,
         TextPart,
         ThinkingPart,
@@ -52,9 +51,10 @@ class GuardedModel(WrapperModel):
 
     An answer that calls a function tool passes unscored unless ``tool_calls="score"``.
     If there are only output tools, the calls are compared. If a tool runs at the
-    provider, no sample is drawn (``side_effects``). If the output is not text, a
-    refusal is an empty response marked as filtered, for which Pydantic AI raises
-    ``ContentFilterError``. Batches raise an error, since nothing would be guarded.
+    provider, or OpenAI keeps the conversation, no sample is drawn (``side_effects``).
+    If the output is not text, a refusal is an empty response marked as filtered, for
+    which Pydantic AI raises ``ContentFilterError``. Batches raise an error, since
+    nothing would be guarded.
 
     Args:
         wrapped: The model, or its name.
@@ -104,7 +104,7 @@ class GuardedModel(WrapperModel):
         """Return the answer, or what stands in its place, with the assessment."""
         params = model_request_parameters
         sender = _Sender(self.wrapped, messages, model_settings, params)
-        request = self._request(messages, model_settings, params)
+        request = self._request(messages, sender.given, params)
         outcome = await tasks.run(request, sender)
         if outcome.delivery == "fallback":
             other: Model = self._guard.fallback
@@ -137,20 +137,19 @@ class GuardedModel(WrapperModel):
     def _request(
         self,
         messages: list[ModelMessage],
-        settings: ModelSettings | None,
+        given: Mapping[str, Any],
         params: ModelRequestParameters,
     ) -> Request:
-        ask, asked = self._guard.question, _last_prompt(messages)
+        ask = self._guard.question
         chosen = None if ask is None else ask(messages)
-        given = merge_model_settings(self.wrapped.settings, settings) or {}
         return Request(
             settings=self._guard,
             state=self._state,
-            question=self._state.question(chosen, asked),
+            question=self._state.question(chosen, _last_prompt(messages)),
             tools_bound=bool(params.function_tools or params.output_tools),
             structured=bool(params.output_tools) and not params.function_tools,
             context=self._guard.context_of(messages),
-            side_effects=bool(params.native_tools),
+            side_effects=bool(params.native_tools) or "openai_conversation_id" in given,
             answer_settings={
                 "model": self.wrapped.model_name,
                 "answer_temperature": given.get("temperature"),
@@ -176,17 +175,14 @@ class GuardedModel(WrapperModel):
         drawn: ModelResponse = outcome.answer.raw
         if outcome.delivery != "refusal":
             return drawn
-        says_text = params.allow_text_output and params.output_mode not in {
-            "native",
-            "prompted",
-        }
+        # Its id is left out: a server that continues from it would tell the answer.
+        is_json = params.output_mode in {"native", "prompted"}
+        says_text = params.allow_text_output and not is_json
         return ModelResponse(
             parts=[TextPart(str(self._guard.refusal))] if says_text else [],
             usage=drawn.usage,
             model_name=drawn.model_name,
-            timestamp=drawn.timestamp,
             provider_name=drawn.provider_name,
-            provider_response_id=drawn.provider_response_id,
             finish_reason="stop" if says_text else "content_filter",
         )
 
@@ -201,6 +197,11 @@ class _Sender:
     params: ModelRequestParameters
     positions: Iterator[int] = field(default_factory=lambda: count(1))
 
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Settings of the model and of the request together."""
+        return merge_model_settings(self.model.settings, self.settings) or {}
+
     def send(self, _: Draw, /) -> Reply:
         """Fail: only tasks send, since models of Pydantic AI are asynchronous."""
         msg = "a model of Pydantic AI can only be asked from a task"
@@ -210,13 +211,19 @@ class _Sender:
         """Send one request and wait for its reply."""
         settings = self.settings
         if draw.temperature is not None:
-            own = ModelSettings(temperature=draw.temperature)
-            given = merge_model_settings(self.model.settings, settings) or {}
-            seed = given.get("seed")
-            if seed is not None:  # samples would be alike with it
-                own["seed"] = seed + next(self.positions)
+            own = self._own(draw.temperature)
             settings = merge_model_settings(settings, own)
         return _read(await self.model.request(self.messages, settings, self.params))
+
+    def _own(self, temperature: float) -> ModelSettings:
+        """Return the settings in which a sample differs from the answer."""
+        own: Any = {"temperature": temperature}
+        if (seed := self.given.get("seed")) is not None:  # else they would be alike
+            own["seed"] = seed + next(self.positions)
+        # OpenAI stores what its Responses API says, unless told not to.
+        if "openai_store" in self.given or "Responses" in type(self.model).__name__:
+            own["openai_store"] = False
+        return ModelSettings(**own)
 
 
 def _read(response: ModelResponse) -> Reply:
@@ -246,10 +253,10 @@ def _read(response: ModelResponse) -> Reply:
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:
     """Return the text of the user's last prompt."""
-    asked = [message for message in messages if isinstance(message, ModelRequest)]
-    parts = [part for message in asked for part in message.parts]
-    prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
-    if not prompts:
-        return None
-    content = [prompts[-1]] if isinstance(prompts[-1], str) else prompts[-1]
-    return "".join(item for item in content if isinstance(item, str))
+    for part in (
+        part for message in reversed(messages) for part in message.parts[::-1]
+    ):
+        if isinstance(part, UserPromptPart):
+            content = [part.content] if isinstance(part.content, str) else part.content
+            return "".join(item for item in content if isinstance(item, str))
+    return None

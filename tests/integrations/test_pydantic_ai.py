@@ -21,13 +21,16 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.openai import OpenAIResponsesModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
 from snne_guard import ConfigurationError, UncertainAnswerError
 from snne_guard_integrations.pydantic_ai import GuardedModel
 from tests.support.observers import Watcher
+from tests.support.openai_server import Server, split
 
 APART = ("Rome", "Lyon", "Bonn", "Oslo")
 REFUSAL = "I am not certain enough of the answer to give one."
@@ -206,13 +209,32 @@ async def test_an_answer_that_calls_a_tool_passes_unscored() -> None:
     assert len(asked) == 1 + 5
 
 
-async def test_no_sample_is_drawn_where_a_tool_runs_at_the_provider() -> None:
+@pytest.mark.parametrize(
+    ("params", "settings"),
+    [
+        (ModelRequestParameters(native_tools=[WebSearchTool()]), {}),
+        (ModelRequestParameters(), {"openai_conversation_id": "conv_1"}),
+    ],
+)
+async def test_no_sample_is_drawn_where_it_would_act_at_the_provider(
+    params: ModelRequestParameters, settings: Any
+) -> None:
     asked = Asked()
-    params = ModelRequestParameters(native_tools=[WebSearchTool()])
     guarded = GuardedModel(scripted("Paris", asked=asked), threshold=0.4)
-    response = await guarded.request([], None, params)
+    response = await guarded.request([], settings, params)
     assert len(asked) == 1
     assert "side_effects" in (response.metadata or {})["snne_guard"]["reasons"]
+
+
+async def test_samples_are_not_stored() -> None:
+    with Server(split("Paris", *APART)) as server:
+        provider = OpenAIProvider(base_url=server.url, api_key="x")
+        model = OpenAIResponsesModel("test-model", provider=provider)
+        guarded = GuardedModel(model, threshold=0.4, on_uncertain="refuse")
+        result = await Agent(guarded).run(QUESTION)
+    assert [one.body.get("store") for one in server.requests] == [None, *[False] * 4]
+    # Else a later request could continue from the answer that was withheld.
+    assert result.response.provider_response_id is None
 
 
 async def test_samples_have_a_temperature_and_seeds_of_their_own() -> None:
