@@ -50,6 +50,10 @@ class SNNECallbackHandler(BaseCallbackHandler):
             parameters, samples get tools, the form of the reply and stop texts.
         max_queue: Answers that may wait; 0 for any number.
 
+    Attributes:
+        counts: Answers so far that were ``assessed``, ``dropped`` since the queue was
+            full, or ``failed`` since their assessment raised.
+
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
         >>> model = FakeListChatModel(responses=["Paris"])
@@ -70,18 +74,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
         self._guard = guard.model_copy(update={"observers": (), "sample_rate": 1.0})
         self._open: dict[UUID, _Run] = {}
         self._queue: queue.Queue[tuple[_Run, AIMessage]] = queue.Queue(max_queue)
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How many answers were ``assessed`` so far, ``dropped`` or ``failed``.
-
-        ``dropped``: the queue was full; ``failed``: the assessment raised.
-        """
-        with self._lock:
-            return self._counts.copy()
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until every answer in the queue is assessed.
@@ -143,10 +138,10 @@ class SNNECallbackHandler(BaseCallbackHandler):
             if run is None or answer is None:
                 return
             if self._queue.full():
-                self._counts["dropped"] += 1
+                self.counts["dropped"] += 1
                 return
             # A copy, since whoever gets the answer may change it.
-            self._queue.put_nowait((run, answer.model_copy()))
+            self._queue.put((run, answer.model_copy()))
             if self._worker is None:
                 self._worker = threading.Thread(
                     target=self._work, name="snne_guard-shadow", daemon=True
@@ -175,14 +170,12 @@ class SNNECallbackHandler(BaseCallbackHandler):
                 _log.warning("assessing an answer raised %s", type(error).__name__)
                 outcome = "failed"
             with self._lock:
-                self._counts[outcome] += 1
+                self.counts[outcome] += 1
             self._queue.task_done()
 
     def _assess(self, run: _Run, answer: AIMessage) -> None:
-        guard = self._guard
-        if run.parameters:
-            bound = guard.guarded.bind(**run.parameters)
-            guard = guard.model_copy(update={"guarded": bound})
+        model = self._guard.guarded.bind(**run.parameters)
+        guard = self._guard.model_copy(update={"guarded": model})
         assessment = guard.assess(run.messages, answer)
         self._observers.notify(replace(assessment, run_id=str(run.id)))
 
