@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import os
-import signal
-import subprocess
-import time
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 from langchain_core.language_models import BaseChatModel
@@ -125,18 +118,6 @@ def chained(observer: Any) -> Runnable[Any, Any]:
     return prompt | guarded(observer)
 
 
-WHOLE = ("invoke", "ainvoke")
-STREAMED = ("stream", "astream")
-PLACES = [
-    *((way, "SNNEGuard") for way in WHOLE),
-    *((way, "RunnableSequence") for way in STREAMED),
-]
-"""How a chain is asked, and the run that is scored.
-
-LangChain does not tell a chat model the run of a stream.
-"""
-
-
 def ask(model: Any, way: str, config: Any = None) -> None:
     """Ask a runnable the secret question, as a whole or streamed."""
 
@@ -199,37 +180,3 @@ class StubServer:
 
     def __exit__(self, *_: object) -> None:
         self._listening.__exit__(None, None, None)
-
-
-@contextmanager
-def process(
-    command: Sequence[str], *, env: Mapping[str, str], ready: str, folder: Path
-) -> Iterator[None]:
-    """Run a server until the block ends; enter it once its URL ``ready`` answers."""
-    with (folder / "log.txt").open("wb") as log:
-        server = subprocess.Popen(  # noqa: S603 - a server that the tests install
-            command,
-            env={**os.environ, **env},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        deadline = time.monotonic() + 300
-        while not _answers(ready):
-            assert server.poll() is None, (folder / "log.txt").read_text()
-            assert time.monotonic() < deadline, f"{ready} does not answer"
-            time.sleep(0.5)
-        yield
-    finally:
-        # Its session is all that it has started, and nothing else.
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(timeout=60)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - this machine
-            return True
-    except OSError:
-        return False
