@@ -209,21 +209,15 @@ class _Sender:
 
     async def asend(self, draw: Draw, /) -> Reply:
         """Send one request and wait for its reply."""
-        settings = self.settings
+        settings: Any = {**(self.settings or {})}
         if draw.temperature is not None:
-            own = self._own(draw.temperature)
-            settings = merge_model_settings(settings, own)
+            settings["temperature"] = draw.temperature
+            if (seed := self.given.get("seed")) is not None:  # else they would be alike
+                settings["seed"] = seed + next(self.positions)
+            # OpenAI stores what its Responses API says, unless told not to.
+            if "openai_store" in self.given or "Responses" in type(self.model).__name__:
+                settings["openai_store"] = False
         return _read(await self.model.request(self.messages, settings, self.params))
-
-    def _own(self, temperature: float) -> ModelSettings:
-        """Return the settings in which a sample differs from the answer."""
-        own: Any = {"temperature": temperature}
-        if (seed := self.given.get("seed")) is not None:  # else they would be alike
-            own["seed"] = seed + next(self.positions)
-        # OpenAI stores what its Responses API says, unless told not to.
-        if "openai_store" in self.given or "Responses" in type(self.model).__name__:
-            own["openai_store"] = False
-        return ModelSettings(**own)
 
 
 def _read(response: ModelResponse) -> Reply:
@@ -253,10 +247,9 @@ def _read(response: ModelResponse) -> Reply:
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:
     """Return the text of the user's last prompt."""
-    for part in (
-        part for message in reversed(messages) for part in message.parts[::-1]
-    ):
-        if isinstance(part, UserPromptPart):
-            content = [part.content] if isinstance(part.content, str) else part.content
-            return "".join(item for item in content if isinstance(item, str))
-    return None
+    parts = [part for message in messages for part in message.parts]
+    prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
+    if not prompts:
+        return None
+    content = [prompts[-1]] if isinstance(prompts[-1], str) else prompts[-1]
+    return "".join(item for item in content if isinstance(item, str))

@@ -19,6 +19,7 @@ from snne_guard import MissingExtraError
         ("mlflow", "mlflow", "mlflow"),
         ("opentelemetry", "otel", "otel"),
         ("phoenix", "phoenix", "phoenix"),
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
     ],
 )
 def test_a_missing_package_names_the_extra(

@@ -29,6 +29,7 @@ from pydantic_ai.settings import ModelSettings
 
 from snne_guard import ConfigurationError, UncertainAnswerError
 from snne_guard_integrations.pydantic_ai import GuardedModel
+from tests.support.calibrations import calibration
 from tests.support.observers import Watcher
 from tests.support.openai_server import Server, split
 
@@ -248,6 +249,17 @@ async def test_samples_have_a_temperature_and_seeds_of_their_own() -> None:
     assert {one["max_tokens"] for one in samples} == {9}
     assert [one["seed"] for one in asked] == [7, 8, 9, 10]
     assert settings == {"temperature": 0.0, "seed": 7, "max_tokens": 9}
+
+
+@pytest.mark.parametrize(("limit", "decision"), [(9, "accept"), (None, "flag")])
+async def test_a_calibration_covers_the_settings_it_was_made_for(
+    limit: int | None, decision: str
+) -> None:
+    made = calibration(model="scripted", max_tokens=9)
+    agent = Agent(GuardedModel(scripted("Paris"), calibration=made))
+    settings = ModelSettings(max_tokens=limit) if limit else None
+    result = await agent.run(QUESTION, model_settings=settings)
+    assert record_of(result)["decision"] == decision
 
 
 async def test_the_question_is_the_last_prompt() -> None:
