@@ -43,6 +43,14 @@ def make_tokenizer(*, chat_template: str | None = CHAT_TEMPLATE) -> Any:
     return tokenizer
 
 
+TOKENIZER = make_tokenizer()
+
+
+def ids_of(text: str) -> list[int]:
+    ids: list[int] = TOKENIZER(text)["input_ids"]
+    return ids
+
+
 def make_model(*, seed: int = 0, **options: Any) -> Any:
     """Return a Llama of two layers whose distribution is neither flat nor peaked."""
     config = LlamaConfig(
@@ -98,6 +106,12 @@ def state_of(model: Any, ids: Sequence[int], layer: int) -> Any:
             output_hidden_states=True,
         )
     return output.hidden_states[layer][0, -1].double().numpy()
+
+
+@cache
+def tiny() -> HuggingFaceModel:
+    """Return that Llama with that tokenizer."""
+    return HuggingFaceModel(make_model(), TOKENIZER)
 
 
 @cache

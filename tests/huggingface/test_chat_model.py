@@ -22,13 +22,13 @@ from langchain_tests.unit_tests import ChatModelUnitTests
 from snne_guard.errors import InputError
 from snne_guard.langchain import SNNEGuard
 from snne_guard.langchain.transformers import TransformersChatModel
-from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
-from tests.huggingface.support import make_model, make_tokenizer, teacher_forced
+from snne_guard.sampling.huggingface import GenerationSettings
+from tests.huggingface.support import TOKENIZER, ids_of, teacher_forced, tiny
 
 pytestmark = pytest.mark.slow
 
-LLAMA, TOKENIZER = make_model(), make_tokenizer()
-LOCAL = HuggingFaceModel(LLAMA, TOKENIZER)
+LOCAL = tiny()
+LLAMA = LOCAL.model
 QUESTION = "hi"
 PROMPT = "<turn>user:hi<turn>assistant:"
 OPTIONS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 12, "seed": 1}
@@ -58,7 +58,7 @@ def test_a_reply_and_its_metadata(chat: TransformersChatModel) -> None:
         "model_name": "tiny",
         "model_provider": "huggingface",
     }
-    prompt = len(TOKENIZER(PROMPT)["input_ids"])
+    prompt = len(ids_of(PROMPT))
     assert answer.usage_metadata == {
         "input_tokens": prompt,
         "output_tokens": 12,
@@ -85,8 +85,7 @@ def test_log_probabilities_have_the_form_of_openai(chat: TransformersChatModel) 
     assert all(entry["bytes"] == list(entry["token"].encode()) for entry in content)
     given = GenerationSettings(max_tokens=12, seed=1, temperature=0.5)
     ((reply,),) = LOCAL.generate([PROMPT], settings=given)
-    prompt = TOKENIZER(PROMPT)["input_ids"]
-    expected = teacher_forced(LLAMA, prompt, reply.token_ids)
+    expected = teacher_forced(LLAMA, ids_of(PROMPT), reply.token_ids)
     assert [entry["logprob"] for entry in content] == pytest.approx(expected, abs=2e-4)
     assert "logprobs" not in chat.invoke(QUESTION).response_metadata
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import numpy as np
+import peft
 import pytest
 import torch
 from hypothesis import given
@@ -33,34 +34,21 @@ from snne_guard.sampling.huggingface import (
 )
 from snne_guard.sampling.huggingface.generate import token_texts
 from tests.huggingface.support import (
+    TOKENIZER,
+    ids_of,
     make_model,
     make_tokenizer,
     next_logprobs,
     seeded,
     state_of,
     teacher_forced,
+    tiny,
 )
 
 pytestmark = pytest.mark.slow
 
-TOKENIZER = make_tokenizer()
 PROMPTS = ("ab", "a longer prompt than that", "ab", "c")
 TWENTY = GenerationSettings(max_tokens=20, seed=1)
-
-
-@pytest.fixture(scope="module")
-def llama() -> Any:
-    return make_model()
-
-
-@pytest.fixture(scope="module")
-def tiny(llama: Any) -> HuggingFaceModel:
-    return HuggingFaceModel(llama, TOKENIZER)
-
-
-def ids_of(text: str) -> list[int]:
-    ids: list[int] = TOKENIZER(text)["input_ids"]
-    return ids
 
 
 def check(model: Any, prompt: str, replies: Sequence[Completion]) -> None:
@@ -69,19 +57,6 @@ def check(model: Any, prompt: str, replies: Sequence[Completion]) -> None:
         assert reply.token_logprobs == pytest.approx(expected, abs=2e-4)
         assert reply.text == TOKENIZER.decode(reply.token_ids, skip_special_tokens=True)
         assert reply.prompt_tokens == len(ids_of(prompt))
-
-
-def texts(replies: Sequence[Completion]) -> list[str]:
-    return [reply.text for reply in replies]
-
-
-def test_log_probabilities_are_those_of_one_sequence_without_a_cache(
-    llama: Any, tiny: HuggingFaceModel
-) -> None:
-    sets = tiny.generate(PROMPTS, n=3, settings=TWENTY)
-    for prompt, replies in zip(PROMPTS, sets, strict=True):
-        check(llama, prompt, replies)
-        assert len(set(texts(replies))) == 3
 
 
 SIZES: dict[str, Any] = {
@@ -95,7 +70,18 @@ SIZES: dict[str, Any] = {
     "sliding_window": 8,
     "initializer_range": 0.3,
 }
+
+
+def with_adapter() -> Any:
+    config = peft.LoraConfig(
+        task_type="CAUSAL_LM", r=2, target_modules=["q_proj"], init_lora_weights=False
+    )
+    return peft.get_peft_model(make_model(), config)
+
+
 ARCHITECTURES = {
+    "fewer keys than queries": make_model,
+    "a LoRA adapter": with_adapter,
     "learned positions": lambda: GPT2LMHeadModel(
         GPT2Config(vocab_size=259, n_embd=32, n_layer=2, n_head=4, n_positions=64)
     ),
@@ -116,14 +102,17 @@ ARCHITECTURES = {
 }
 
 
+# PEFT asks transformers for a name that this is about to give up.
+@pytest.mark.filterwarnings("ignore:.is_gradient_check:FutureWarning")
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_other_architectures_and_caches(name: str) -> None:
+def test_log_probabilities_are_those_of_one_sequence_without_a_cache(name: str) -> None:
     model = seeded(ARCHITECTURES[name], seed=3)
     model.generation_config.eos_token_id = 1
     local = HuggingFaceModel(model, TOKENIZER)
-    sets = local.generate(PROMPTS, n=2, settings=TWENTY)
+    sets = local.generate(PROMPTS, n=3, settings=TWENTY)
     for prompt, replies in zip(PROMPTS, sets, strict=True):
         check(model, prompt, replies)
+        assert len({reply.text for reply in replies}) == 3
 
 
 def shares(model: HuggingFaceModel, settings: GenerationSettings) -> dict[int, float]:
@@ -134,46 +123,41 @@ def shares(model: HuggingFaceModel, settings: GenerationSettings) -> dict[int, f
     return {int(k): count / 4000 for k, count in zip(ids, counts, strict=True)}
 
 
-def test_tokens_are_drawn_as_often_as_they_are_likely(llama: Any) -> None:
-    local = HuggingFaceModel(llama, TOKENIZER)
-    own = next_logprobs(llama, ids_of("ab")).exp()
-    found = shares(local, GenerationSettings(max_tokens=1, seed=1))
+def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:
+    own = next_logprobs(tiny().model, ids_of("ab"))
+    found = shares(tiny(), GenerationSettings(max_tokens=1, seed=1))
     for token in own.topk(5).indices.tolist():
-        assert found[token] == pytest.approx(float(own[token]), abs=0.02)
+        assert found[token] == pytest.approx(float(own[token].exp()), abs=0.02)
 
-    cool = torch.softmax(next_logprobs(llama, ids_of("ab")) / 0.5, dim=-1)
+    cool = torch.softmax(own / 0.5, dim=-1)
     best = cool.topk(3).indices.tolist()
     settings = GenerationSettings(max_tokens=1, seed=1, temperature=0.5, top_k=3)
-    found = shares(local, settings)
+    found = shares(tiny(), settings)
     assert set(found) == set(best)
     share = float(cool[best[0]] / cool[best].sum())
     assert found[best[0]] == pytest.approx(share, abs=0.02)
 
 
-def test_a_seed_repeats_a_call_and_leaves_torchs_generator(
-    tiny: HuggingFaceModel,
-) -> None:
+def test_a_seed_repeats_a_call_and_leaves_torchs_generator() -> None:
     torch.manual_seed(11)
     before = torch.random.get_rng_state()
-    sets = tiny.generate(["x", "ab"], n=2, settings=TWENTY)
-    assert tiny.generate(["x", "ab"], n=2, settings=TWENTY) == sets
+    sets = tiny().generate(["x", "ab"], n=2, settings=TWENTY)
+    assert tiny().generate(["x", "ab"], n=2, settings=TWENTY) == sets
     other = GenerationSettings(max_tokens=20, seed=2)
-    assert tiny.generate(["x", "ab"], n=2, settings=other) != sets
+    assert tiny().generate(["x", "ab"], n=2, settings=other) != sets
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_replies_end_where_the_model_ends_them(
-    llama: Any, tiny: HuggingFaceModel
-) -> None:
+def test_replies_end_where_the_model_ends_them() -> None:
     settings = GenerationSettings(max_tokens=300, seed=4)
-    (replies,) = tiny.generate(["ab"], n=12, settings=settings)
+    (replies,) = tiny().generate(["ab"], n=12, settings=settings)
     ended = [reply for reply in replies if reply.finish_reason == "stop"]
     assert ended
     for reply in ended:
         # The end itself is counted and is no part of the reply.
         assert reply.completion_tokens == len(reply.tokens) + 1
         assert 1 not in reply.token_ids
-    check(llama, "ab", sorted(ended, key=lambda reply: len(reply.tokens))[:2])
+    check(tiny().model, "ab", sorted(ended, key=lambda reply: len(reply.tokens))[:2])
 
 
 @hypothesis.settings(max_examples=20, deadline=None)
@@ -211,18 +195,16 @@ def test_the_context_window_ends_a_reply() -> None:
 
 
 @pytest.mark.parametrize("layer", [0, -1])
-def test_the_hidden_state_of_the_last_token(
-    llama: Any, tiny: HuggingFaceModel, layer: int
-) -> None:
+def test_the_hidden_state_of_the_last_token(layer: int) -> None:
     settings = GenerationSettings(max_tokens=8, seed=5, hidden_layer=layer, stop=("e",))
     prompts = ("ab", "a longer prompt")
     for prompt, replies in zip(
-        prompts, tiny.generate(prompts, n=3, settings=settings), strict=True
+        prompts, tiny().generate(prompts, n=3, settings=settings), strict=True
     ):
         for reply in replies:
             ids = [*ids_of(prompt), *reply.token_ids]
             assert reply.hidden_state is not None
-            expected = state_of(llama, ids, layer)
+            expected = state_of(tiny().model, ids, layer)
             np.testing.assert_allclose(reply.hidden_state, expected, atol=1e-4)
 
 
@@ -252,23 +234,19 @@ def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
     local = HuggingFaceModel(model, TOKENIZER)
     recommended = GenerationSettings(max_tokens=30, seed=1, temperature=None)
     ((reply,),) = local.generate(["ab"], settings=recommended)
-    assert len(set(reply.token_ids)) == len(
-        reply.token_ids
-    )  # such a penalty forbids repetition
+    # Such a penalty forbids repetition.
+    assert len(set(reply.token_ids)) == len(reply.token_ids)
     ((plain,),) = local.generate(["ab"], settings=TWENTY)
-    ((expected,),) = HuggingFaceModel(make_model(), TOKENIZER).generate(
-        ["ab"], settings=TWENTY
-    )
-    assert plain == expected
+    assert [(plain,)] == tiny().generate(["ab"], settings=TWENTY)
     assert config.repetition_penalty == 50.0
 
 
-def test_threads_wait_for_one_another(tiny: HuggingFaceModel) -> None:
-    def texts_of(_: int) -> list[str]:
-        return texts(tiny.generate(["ab"], n=2, settings=TWENTY)[0])
+def test_threads_wait_for_one_another() -> None:
+    def drawn(_: int) -> Any:
+        return tiny().generate(["ab"], n=2, settings=TWENTY)
 
     with ThreadPoolExecutor(6) as pool:
-        assert [*pool.map(texts_of, range(6))] == [texts_of(0)] * 6
+        assert [*pool.map(drawn, range(6))] == [drawn(0)] * 6
 
 
 @hypothesis.settings(max_examples=40, deadline=None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import peft
 import pytest
-import torch
 from tokenizers import Tokenizer, models
 from transformers import (
     PreTrainedTokenizerFast,
@@ -17,52 +15,15 @@ from transformers import (
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
 from tests.huggingface.support import (
+    TOKENIZER,
+    ids_of,
     make_model,
-    make_tokenizer,
     smollm2,
     teacher_forced,
+    tiny,
 )
 
 pytestmark = pytest.mark.slow
-
-TOKENIZER = make_tokenizer()
-SETTINGS = GenerationSettings(max_tokens=6, seed=1)
-QUESTION = [{"role": "user", "content": "hi"}]
-
-
-@pytest.fixture(scope="module")
-def tiny() -> HuggingFaceModel:
-    return HuggingFaceModel(make_model(), TOKENIZER)
-
-
-def text_of(local: HuggingFaceModel) -> str:
-    ((reply,),) = local.generate([QUESTION], settings=SETTINGS)
-    return reply.text
-
-
-def ids_of(text: str) -> list[int]:
-    ids: list[int] = TOKENIZER(text)["input_ids"]
-    return ids
-
-
-# PEFT asks transformers for a name that this is about to give up.
-@pytest.mark.filterwarnings("ignore:.is_gradient_check:FutureWarning")
-def test_a_lora_adapter(tiny: HuggingFaceModel) -> None:
-    config = peft.LoraConfig(
-        task_type="CAUSAL_LM", r=2, target_modules=["q_proj"], init_lora_weights=False
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
-        adapted = peft.get_peft_model(make_model(), config).eval()
-    local = HuggingFaceModel(adapted, TOKENIZER)
-    prompts = ["ab", "a longer one"]
-    for prompt, replies in zip(
-        prompts, local.generate(prompts, n=2, settings=SETTINGS), strict=True
-    ):
-        for reply in replies:
-            expected = teacher_forced(adapted, ids_of(prompt), reply.token_ids)
-            assert reply.token_logprobs == pytest.approx(expected, abs=2e-4)
-    assert text_of(local) != text_of(tiny)
 
 
 def test_what_is_no_causal_language_model_in_evaluation_mode() -> None:
@@ -76,22 +37,29 @@ def test_what_is_no_causal_language_model_in_evaluation_mode() -> None:
 
 
 @pytest.mark.parametrize("continuation", [" A", " Paris, of course", "\u00e9"])
-def test_the_likelihood_of_a_continuation(
-    tiny: HuggingFaceModel, continuation: str
-) -> None:
+def test_the_likelihood_of_a_continuation(continuation: str) -> None:
     prompt = "The possible answer is:"
-    slow = teacher_forced(tiny.model, ids_of(prompt), ids_of(continuation))
-    assert tiny.likelihood(prompt, continuation) == pytest.approx(sum(slow), abs=2e-4)
+    slow = teacher_forced(tiny().model, ids_of(prompt), ids_of(continuation))
+    assert tiny().likelihood(prompt, continuation) == pytest.approx(sum(slow), abs=2e-4)
 
 
-def test_continuations_that_cannot_be_read(tiny: HuggingFaceModel) -> None:
-    with pytest.raises(InputError, match="where a token does; got one of 0 ch"):
-        tiny.likelihood("a", "")
-    with pytest.raises(InputError, match="must have at least one token"):
-        tiny.likelihood("", " A")
-    assert tiny.likelihood("a" * 511, "b") < 0
-    with pytest.raises(InputError, match="the prompt has 512 tokens"):
-        tiny.likelihood("a" * 511, "bc")
+@pytest.mark.parametrize(
+    ("prompt", "continuation", "message"),
+    [
+        ("a", "", "where a token does; got one of 0 characters"),
+        ("", " A", "must have at least one token"),
+        ("a" * 511, "bc", "the prompt has 512 tokens"),
+    ],
+)
+def test_continuations_that_cannot_be_read(
+    prompt: str, continuation: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        tiny().likelihood(prompt, continuation)
+
+
+def test_the_last_token_needs_no_room() -> None:
+    assert tiny().likelihood("a" * 511, "b") < 0
 
 
 def test_a_continuation_begins_where_a_token_does() -> None:

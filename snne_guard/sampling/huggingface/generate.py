@@ -161,7 +161,7 @@ def _repeated_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # 
     options = _options(GenerationSettings(temperature=0, max_tokens=1), model)
     options["return_dict_in_generate"] = True
     output = model.generate(**options, input_ids=ids, attention_mask=mask)
-    cache = getattr(output, "past_key_values", None)
+    cache: Any = getattr(output, "past_key_values", None)
     layers = getattr(cache, "layers", None) or [None]
     known = (DynamicLayer, DynamicSlidingWindowLayer)
     if any(type(layer) not in known for layer in layers):
