@@ -10,28 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.openai_server import APART, Scripted, always, split
-
-__all__ = [
-    "CALLS",
-    "EXAMPLES",
-    "QUESTION",
-    "REFUSAL",
-    "framework",
-    "part_of_example",
-]
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
-
 QUESTION = "Capital of France?"
-REFUSAL = "I am not certain enough of the answer to give one."
-
-CALLS: list[tuple[Scripted, str, str, str]] = [
-    (always("Paris it is"), "refuse", "Paris it is", "accept"),
-    (split("Paris it is", *APART), "refuse", REFUSAL, "refuse"),
-    (split("Paris it is", *APART), "flag", "Paris it is", "flag"),
-]
-"""A script, ``on_uncertain``, the text that is delivered and the decision."""
+_EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
 
 
 def framework(module: str) -> Any:
@@ -47,7 +27,7 @@ def framework(module: str) -> Any:
 
 def part_of_example(name: str, wanted: str) -> Any:
     """Return a class of an example without running the program."""
-    tree = ast.parse((EXAMPLES / name).read_text(encoding="utf-8"))
+    tree = ast.parse((_EXAMPLES / name).read_text(encoding="utf-8"))
     kept = (ast.Import, ast.ImportFrom, ast.ClassDef)
     tree.body = [part for part in tree.body if isinstance(part, kept)]
     namespace: dict[str, Any] = {"__name__": wanted}

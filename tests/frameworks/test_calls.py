@@ -14,14 +14,10 @@ import pytest
 from pydantic import BaseModel
 
 from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
-from tests.frameworks.support import (
-    CALLS,
-    QUESTION,
-    REFUSAL,
-    framework,
-    part_of_example,
-)
-from tests.support.openai_server import Scripted, Server, split
+from tests.frameworks.support import QUESTION, framework, part_of_example
+from tests.support.openai_server import APART, Scripted, Server, always, split
+
+REFUSAL = "I am not certain enough of the answer to give one."
 
 
 class Asks(NamedTuple):
@@ -146,7 +142,14 @@ FRAMEWORKS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("opened", "model"), FRAMEWORKS)
-@pytest.mark.parametrize(("script", "on_uncertain", "text", "decision"), CALLS)
+@pytest.mark.parametrize(
+    ("script", "on_uncertain", "text", "decision"),
+    [
+        (always("Paris it is"), "refuse", "Paris it is", "accept"),
+        (split("Paris it is", *APART), "refuse", REFUSAL, "refuse"),
+        (split("Paris it is", *APART), "flag", "Paris it is", "flag"),
+    ],
+)
 async def test_answers_and_streams_are_guarded(
     *,
     opened: Any,
