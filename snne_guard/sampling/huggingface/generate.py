@@ -75,7 +75,7 @@ def draw(
     settings: GenerationSettings,
     is_over: Callable[[], bool],
 ) -> list[Completion]:
-    """Draw ``n`` replies to each prompt in one batch; a prompt's come in a row."""
+    """Draw ``n`` replies to each prompt, in one batch; return them in turn."""
     ends = _end_ids(model, tokenizer)
     padding = tokenizer.pad_token_id
     if padding is None:
@@ -98,14 +98,9 @@ def draw(
         stopping_criteria=StoppingCriteriaList([ending]),
     )
     rows = [prompt for prompt in prompts for _ in range(n)]
+    texts = zip(rows, drawn[:, width:].tolist(), logprobs.of(drawn), strict=True)
     replies = [
-        _completion(tokenizer, *reply, ends=ends, stop=settings.stop)
-        for reply in zip(
-            map(len, rows),
-            drawn[:, width:].tolist(),
-            logprobs.of(drawn),
-            strict=True,
-        )
+        _completion(tokenizer, *text, ends=ends, stop=settings.stop) for text in texts
     ]
     if settings.hidden_layer is not None:
         replies = _with_states(model, rows, replies, settings.hidden_layer)
@@ -223,7 +218,7 @@ class _Ending(StoppingCriteria):
 
 def _completion(
     tokenizer: Tokenizer,
-    prompt_tokens: int,
+    prompt: Sequence[int],
     drawn: list[int],
     logprobs: list[float],
     *,
@@ -255,7 +250,7 @@ def _completion(
         token_ids=tuple(ids[: len(texts)]),
         token_logprobs=tuple(logprobs[: len(texts)]),
         finish_reason="stop" if stops or end is not None else "length",
-        prompt_tokens=prompt_tokens,
+        prompt_tokens=len(prompt),
         completion_tokens=count,
     )
 
