@@ -19,6 +19,7 @@ A text of punctuation alone is one token, so that ``?`` is not ``!``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from unicodedata import category, decimal, normalize
 
 __all__ = [
@@ -37,13 +38,16 @@ _ROUGE = bytes(
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
 
 # Without one of these a text has no notation.
-_SIGNS = re.compile(r"[=<>^*+(\[{\\|@_/&~`-](?<!\w-)")
+_SIGNS = re.compile("[=<>^*+(\\[{\\\\|@_/&~`\u03c0\u221a\u221e-](?<![a-z0-9]-)")
 _NOTATION = re.compile(
     r"""( (?<![!-~]) (?:
         ```[^`]++```                                 # fenced code
       | ^[ \t]*+\|[^\n]++                            # a row of a table
       | [(\[] [-+\d.\s]++ [,:] [-+\d.\s]*+ [)\]]     # an interval, a slice
       | (?<=[\w)]\ ) [*/] (?=\ [\w(])                # a sign between words
+      | (?<=\b[A-Za-z]\ ) - (?=\ \w\b)               # x - 1
+      | -? [\u03c0\u221a\u221e] [!-~]*+              # -\u221e, \u221a2
+      | [A-Z]{1,3} - (?![\w-])                        # A-, as a grade
       | (?: --?[A-Za-z] | \.{0,2}/[\w*.] ) [!-~]*+    # -x, ./x
       | (?= [A-Za-z0-9.,;?!'"]*+ [^A-Za-z0-9.,;?!'"\s] )  # most words end here
         [!-~]*? (?:
@@ -59,6 +63,11 @@ _NOTATION = re.compile(
 _FORMULA = re.compile(
     r"(?<!\S)\S*?(?:[=<>^]|[\w)][*+][\w(])\S*+|(?<=[\w)] )[-+](?= [\w(])"
 )
+_SQL = re.compile(
+    r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
+)
+_YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
+_CELL = re.compile(r",(?! )")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 
@@ -165,7 +174,8 @@ def unicode_tokens(text: str, /) -> list[str]:
 def is_notation(text: str, /) -> bool:
     """Return whether a text is code, a formula, a path or a table rather than prose.
 
-    It has more runs of code and signs than words, or code and indented lines.
+    It has more runs of code and signs than words, or code and indented lines; or it is
+    SQL, rows of cells, or keys with others beneath them.
 
     Example:
         >>> is_notation("ln(x+1)"), is_notation("x - 3 = 5"), is_notation("It is f(x)")
@@ -173,6 +183,8 @@ def is_notation(text: str, /) -> bool:
         >>> is_notation("AT&T (USA) grew by 5%")
         False
     """
+    if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
+        return True
     if not _SIGNS.search(text):
         return False
     pieces = _NOTATION.split(text.replace("**", ""))
@@ -182,6 +194,17 @@ def is_notation(text: str, /) -> bool:
         return True
     formulas = len(_FORMULA.findall(prose))
     return code + formulas > len(_WORD.findall(prose))
+
+
+def _are_rows(lines: Sequence[str]) -> bool:
+    """Return whether lines are those of a CSV or TSV file, or of YAML."""
+    commas = {len(_CELL.findall(line)) for line in lines}
+    tabs = {line.count("\t") for line in lines}
+    # A single comma in each line may belong to a number or a phrase.
+    if (len(commas) == 1 and min(commas) > 1) or (len(tabs) == 1 and min(tabs)):
+        return True
+    nested = any(line[:1].isspace() for line in lines)
+    return nested and all(map(_YAML.fullmatch, lines))
 
 
 def is_visible(text: str, /) -> bool:
