@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from types import MappingProxyType
 
 from snne_guard.checks import check_function
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.similarity.content import content_f1, structured
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
@@ -56,6 +57,8 @@ def resolve_similarity(
     Raises:
         ConfigurationError: It is neither a known name nor a callable that takes a
             similarity's arguments.
+        MissingExtraError: What runs such models is not installed. Models themselves are
+            loaded at first use.
 
     Example:
         >>> resolve_similarity(None)[0]
@@ -93,4 +96,8 @@ def _of_a_model(name: str) -> Similarity:
         known = [*sorted(SIMILARITIES), *(f"{family}:MODEL" for family in _FAMILIES)]
         msg = f"expected similarity to be a callable or one of {known}, got {name!r}"
         raise ConfigurationError(msg)
+    if find_spec("sentence_transformers") is None:
+        extra = "embeddings" if family == "embedding" else "nli"
+        needed = f"sentence-transformers (for {name})"
+        raise MissingExtraError(needed, extra=extra)
     return make(model or default)

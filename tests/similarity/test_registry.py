@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
-from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.settings import GuardSettings
 from snne_guard.similarity import (
     NLI,
     SIMILARITIES,
@@ -40,6 +42,22 @@ def test_families_name_a_model_and_give_one_object() -> None:
     assert resolve_similarity("nli")[0] == "nli:microsoft/deberta-v2-xlarge-mnli"
     assert resolve_similarity("embedding:m")[1] == Embedding("m")
     assert resolve_similarity("cross_encoder:m")[1] == CrossEncoder("m")
+
+
+@pytest.mark.parametrize(
+    ("option", "extra"),
+    [
+        ({"similarity": "nli:m"}, "nli"),
+        ({"similarity": "embedding:m"}, "embeddings"),
+        ({"method": "luq"}, "nli"),
+    ],
+)
+def test_a_guard_without_the_extra_of_its_similarity_is_refused(
+    option: dict[str, Any], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=rf"snne-guard\[{extra}\]"):
+        GuardSettings(**option)
 
 
 async def not_plain(texts: Any, *, question: str | None = None) -> Any:
