@@ -83,7 +83,8 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
     _log.error("a request failed with %s%s", type(error).__name__, place)
-    if isinstance(error, ValueError):  # half a character, NaN
+    # Half a character, NaN, an address that is too long.
+    if isinstance(error, ValueError | httpx2.InvalidURL):
         return Fault(400, "the request cannot be forwarded")
     message = "the server failed; its log names the error"
     return Fault(500, message, code="server_failed")

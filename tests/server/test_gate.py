@@ -130,6 +130,14 @@ def test_without_keys_pages_from_elsewhere_reach_nothing(
     assert not upstream.requests
 
 
+def test_an_address_that_is_too_long_is_the_client_s_fault(
+    running: Running, upstream: Server
+) -> None:
+    got = raw(running, f"GET /v1/models?{'a' * 70_000} HTTP/1.1\n{HEAD}\n")
+    assert got.startswith("HTTP/1.1 400 ")
+    assert not upstream.requests
+
+
 @pytest.mark.parametrize("path", ["chat/completions", "embeddings"])
 def test_a_body_that_does_not_come_gives_its_slot_back(
     upstream: Server, monkeypatch: pytest.MonkeyPatch, path: str
