@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from snne_guard import Assessment
 from snne_guard.scorers import Method
 from tests.langchain.support import REFUSING, guarded, metadata_of
 from tests.support.observers import Watcher
-from tests.support.openai_server import Answer, Asked, Server, always
+from tests.support.openai_server import Answer, Asked, Rush, Server, always
 
 
 def echo(asked: Asked) -> Answer:
@@ -55,19 +54,8 @@ async def test_a_hundred_calls_at_once(way: str) -> None:
 
 
 async def test_threads_tasks_and_copies_keep_to_one_limit() -> None:
-    lock, in_flight, most = threading.Lock(), 0, 0
-
-    def script(_: Asked) -> Answer:
-        nonlocal in_flight, most
-        with lock:
-            in_flight += 1
-            most = max(most, in_flight)
-        time.sleep(0.02)
-        with lock:
-            in_flight -= 1
-        return Answer()
-
-    with Server(script) as server:
+    rush = Rush()
+    with Server(rush) as server:
         guard = guarded(server, threshold=0.4, max_concurrency=3)
         other = guard.model_copy(update={"n": 3})
         await asyncio.gather(
@@ -75,7 +63,7 @@ async def test_threads_tasks_and_copies_keep_to_one_limit() -> None:
             *(asyncio.to_thread(other.invoke, "Where?") for _ in range(5)),
         )
         assert len(server.requests) == 20
-    assert most == 3
+    assert rush.most == 3
 
 
 # -- Cancellation ----------------------------------------------------------------------

@@ -32,6 +32,7 @@ from tests.support.openai_server import (
     RESPONSES,
     Answer,
     Asked,
+    Rush,
     Server,
     always,
     split,
@@ -318,3 +319,18 @@ async def test_cancellation_ends_the_draws(method: str) -> None:
                 await task
             await asyncio.to_thread(server.wait_for_abandoned, 2)
     assert "cancelled" in watcher.only.reasons
+
+
+async def test_calls_of_every_model_and_copy_keep_to_one_limit() -> None:
+    rush = Rush()
+    with Server(rush) as server:
+        given: Any = {"base_url": server.url, "api_key": "x", "max_retries": 0}
+        async with openai.AsyncOpenAI(**given) as own:
+            client = guard_client(own, n=3, max_concurrency=3)
+            copies = [client, client.with_options(timeout=9)]
+            asked = [{**CHAT, "model": f"model {number}"} for number in range(5)]
+            await asyncio.gather(
+                *(each.chat.completions.create(**a) for each in copies for a in asked)
+            )
+        assert len(server.requests) == 20
+    assert rush.most == 3

@@ -121,6 +121,23 @@ def rejecting(name: str, then: Scripted, *, named: bool = True) -> Scripted:
     return script
 
 
+class Rush:
+    """A script that counts the most requests that are open at the same time."""
+
+    def __init__(self) -> None:
+        self.most = self._open = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, _: Asked) -> Answer:
+        with self._lock:
+            self._open += 1
+            self.most = max(self.most, self._open)
+        time.sleep(0.02)
+        with self._lock:
+            self._open -= 1
+        return Answer()
+
+
 class Server:
     """Serves a script; ``requests`` has what came, in order."""
 
