@@ -123,7 +123,8 @@ def langfuse() -> Iterator[Tool]:
             bodies = map(json.loads, server.bodies("/api/public/scores"))
             scores = [each for body in bodies for each in body]
             for each in scores:
-                assert each["id"].endswith(each["name"].removeprefix("snne_guard."))
+                stem = each["name"].removeprefix("snne_guard.")
+                assert each["id"] == f"{each['metadata']['id']}-{stem}"
                 kinds = {UNCERTAINTY: "NUMERIC", DECISION: "CATEGORICAL"}
                 assert each["dataType"] == kinds[each["name"]]
             return _of_pairs(
@@ -301,6 +302,7 @@ def phoenix() -> Iterator[Tool]:
             found = [each for body in bodies for each in body["data"]]
             for each in found:
                 assert (each["name"], each["annotator_kind"]) == (UNCERTAINTY, "CODE")
+                assert each["identifier"] == each["metadata"]["id"]
             return [
                 Report(
                     where=names()[each["span_id"]],
