@@ -23,7 +23,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.observers import Observers
 from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
-from snne_guard.similarity import resolve_similarity
+from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.cutting import cutters
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
@@ -125,6 +125,9 @@ class GuardSettings:
         check = SelfCheck() if self.self_check is True else self.self_check
         self._set("checker", check or None)
         self._check_numbers()
+        for name, function in SIMILARITIES.items():
+            if self.similarity is function:
+                self._set("similarity", name)
         self._set("notifier", Observers(self.observers))
         if isinstance(self.calibration, str | PathLike):
             self._set("calibration", Calibration.load(self.calibration))

@@ -17,6 +17,7 @@ from snne_guard.engine import guarded_call
 from snne_guard.errors import MissingExtraError
 from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
+from snne_guard.similarity import SIMILARITIES
 from snne_guard.types import Assessment, Sample
 from tests.support.calibrations import calibration
 from tests.support.senders import Scripted, feed, reply
@@ -113,6 +114,19 @@ def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
     assert (first.method, state.method) == ("wsnne", "wsnne")
     second = assess(request(logprobs=True, state=state), "Paris", ALIKE)
     assert (second.method, second.reasons[0]) == ("snne", "logprobs_missing")
+
+
+@pytest.mark.parametrize("name", ["content_f1", "exact", "structured"])
+def test_a_similarity_does_the_same_by_its_name_and_as_a_function(name: str) -> None:
+    by_name, as_function = [
+        assess(
+            replace(guarding(similarity=similarity), structured=True),
+            calling(1),
+            [calling(amount) for amount in (1, 2, 2, 3)],
+        ).uncertainty
+        for similarity in (name, SIMILARITIES[name])
+    ]
+    assert by_name == as_function
 
 
 def test_calls_of_tools_settle_no_method() -> None:
