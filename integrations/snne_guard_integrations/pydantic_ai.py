@@ -214,10 +214,19 @@ class _Sender:
             settings["temperature"] = draw.temperature
             if (seed := self.given.get("seed")) is not None:  # else they would be alike
                 settings["seed"] = seed + next(self.positions)
-            # OpenAI stores what its Responses API says, unless told not to.
-            if "openai_store" in self.given or "Responses" in type(self.model).__name__:
+            if "openai_store" in self.given or _is_stored(self.model):
                 settings["openai_store"] = False
         return _read(await self.model.request(self.messages, settings, self.params))
+
+
+def _is_stored(model: Model) -> bool:
+    """Return whether OpenAI stores what a model, or one inside it, says.
+
+    Its Responses API does so unless told not to.
+    """
+    inside = [getattr(model, "wrapped", None), *getattr(model, "models", ())]
+    own = "Responses" in type(model).__name__
+    return own or any(_is_stored(each) for each in inside if isinstance(each, Model))
 
 
 def _read(response: ModelResponse) -> Reply:

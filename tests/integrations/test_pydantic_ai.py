@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
 
@@ -21,9 +20,11 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIResponsesModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
@@ -228,14 +229,15 @@ async def test_no_sample_is_drawn_where_it_would_act_at_the_provider(
     assert "side_effects" in (response.metadata or {})["snne_guard"]["reasons"]
 
 
-async def test_samples_are_not_stored() -> None:
+@pytest.mark.parametrize("wrap", [lambda model: model, WrapperModel, FallbackModel])
+async def test_samples_are_not_stored(wrap: Callable[[Any], Any]) -> None:
     with Server(split("Paris", *APART)) as server:
         provider = OpenAIProvider(base_url=server.url, api_key="x")
         model = OpenAIResponsesModel("test-model", provider=provider)
-        guarded = GuardedModel(model, threshold=0.4, on_uncertain="refuse")
+        guarded = GuardedModel(wrap(model), threshold=0.4, on_uncertain="refuse")
         result = await Agent(guarded).run(QUESTION)
-    stored = Counter(one.body.get("store") for one in server.requests)
-    assert stored == {None: 1, False: 4}
+    assert ["store" in one.body for one in server.answers] == [False]
+    assert [one.body["store"] for one in server.samples] == [False] * 4
     # Else a later request could continue from the answer that was withheld.
     assert result.response.provider_response_id is None
 
