@@ -166,7 +166,8 @@ class GuardedModel(WrapperModel):
         if outcome.delivery == "replacement":
             given = outcome.replacement
             if not isinstance(given, ModelResponse):
-                msg = f"expected a ModelResponse from on_uncertain, got {given!r}"
+                kind = type(given).__name__  # not its text, which may be the answer
+                msg = f"expected a ModelResponse from on_uncertain, got {kind}"
                 raise ConfigurationError(msg)
             return given
         if outcome.delivery == "nothing" or outcome.answer is None:

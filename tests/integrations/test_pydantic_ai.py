@@ -184,9 +184,11 @@ async def test_a_refusal_is_text_where_text_is_allowed_too() -> None:
 
 async def test_a_function_must_give_a_response() -> None:
     guarded = GuardedModel(
-        scripted("Paris", *APART), threshold=0.4, on_uncertain=lambda _: 3
+        scripted("Paris", *APART),
+        threshold=0.4,
+        on_uncertain=lambda assessment: [assessment.answer.text],
     )
-    with pytest.raises(ConfigurationError, match="expected a ModelResponse"):
+    with pytest.raises(ConfigurationError, match=r"a ModelResponse .*, got list$"):
         await Agent(guarded).run(QUESTION)
 
 
