@@ -272,11 +272,11 @@ def _method_for(call: CallState, members: Members) -> Method:
     """Return the method that runs; ``"auto"`` is settled by the guard's first text."""
     wanted, state = call.settings.method, call.request.state
     complete = all(one is not None for one in members.token_logprobs)
-    if not complete and call.wants_logprobs:
+    texts = not members.has_tool_calls  # few providers give any for calls
+    if not complete and texts and call.wants_logprobs:
         call.note("logprobs_missing")
     if wanted == "auto":
-        none = not any(members.token_logprobs) and not members.has_tool_calls
-        if complete or none:
+        if complete or (texts and not any(members.token_logprobs)):
             state.method = state.method or ("wsnne" if complete else "snne")
         wanted = state.method or "snne"
     method = resolve_method(wanted, logprobs=complete)

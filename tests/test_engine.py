@@ -129,9 +129,10 @@ def test_a_similarity_does_the_same_by_its_name_and_as_a_function(name: str) -> 
     assert by_name == as_function
 
 
-def test_calls_of_tools_settle_no_method() -> None:
+def test_calls_of_tools_settle_no_method_and_miss_no_log_probabilities() -> None:
     asking = replace(request(logprobs=True), structured=True)
-    assert assess(asking, calling(1), [calling(1)] * 4).method == "snne"
+    found = assess(asking, calling(1), [calling(1)] * 4)
+    assert (found.method, found.reasons) == ("snne", ("no_threshold",))
     assert asking.state.method is None
 
 

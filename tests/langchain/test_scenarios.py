@@ -160,7 +160,6 @@ ROWS: dict[str, Row] = {
         says=REFUSAL,
         decision="refuse",
         method="snne",
-        reasons=("logprobs_missing",),
     ),
     "an answer that is an image": nothing_said(
         "answer_unreadable", Answer(message=IMAGE)
