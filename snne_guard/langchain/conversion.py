@@ -24,9 +24,9 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.errors import as_model_error
 from snne_guard.sampling.langchain.messages import question_of, sample_of
 from snne_guard.sampling.langchain.providers import answer_settings_of, capabilities
-from snne_guard.sampling.langchain.requests import has_side_effects, wants_schema
 from snne_guard.sampling.langchain.sender import LangChainSender
-from snne_guard.sampling.langchain.wrappers import bound_models, retries_itself
+from snne_guard.sampling.langchain.wrappers import all_options, retries_itself
+from snne_guard.sampling.options import asks_for_schema, may_act
 from snne_guard.sampling.replies import Reply
 from snne_guard.types import Cost
 
@@ -71,28 +71,23 @@ def prepare(
     if stop is not None:
         options["stop"] = stop
     model, state = guard.guarded, guard.shared
-    bound = [given for _, given in bound_models(model, options)]
+    levels = all_options(model, options)
     request = Request(
         settings=guard.settings,
         state=state,
         capabilities=capabilities(model, options, rejected=state.rejected),
         question=_question(guard, messages, run),
-        tools_bound=any(each.get("tools") for each in bound),
+        tools_bound=any(level.get("tools") for level in levels),
         structured=guard.structured,
         context=guard.settings.context_of(messages),
-        schema=wants_schema(model, options),
-        side_effects=has_side_effects(model, options),
+        schema=any(map(asks_for_schema, levels)),
+        side_effects=any(map(may_act, levels)),
         retry=not retries_itself(model),
         answer=None if answer is None else _reply(as_message(answer)),
         answer_settings=answer_settings_of(model, options),
         run_id=None if run is None else str(run.run_id),
     )
-    sender = LangChainSender(
-        model,
-        messages,
-        kwargs=options,
-        rejected=state.rejected,
-    )
+    sender = LangChainSender(model, messages, kwargs=options, rejected=state.rejected)
     return request, sender
 
 

@@ -16,9 +16,9 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.sampling.langchain.providers import capabilities
-from snne_guard.sampling.langchain.requests import has_side_effects, wants_schema
 from snne_guard.sampling.langchain.sender import LangChainSender
-from snne_guard.sampling.langchain.wrappers import retries_itself
+from snne_guard.sampling.langchain.wrappers import all_options, retries_itself
+from snne_guard.sampling.options import asks_for_schema, may_act
 from snne_guard.sampling.replies import Draw
 
 KEY = {"model": "m", "api_key": "test"}
@@ -180,7 +180,8 @@ async def test_samples_are_asked_for_as_the_table_says(name: str, way: str) -> N
     case, model = CASES[name], chat(name)
     able = capabilities(model)
     assert (able.n, able.logprobs) == (bool(case.n), bool(case.logprobs))
-    assert (has_side_effects(model), retries_itself(model)) == (False, case.retries)
+    assert not any(map(may_act, all_options(model)))
+    assert retries_itself(model) is case.retries
     asking = draws(model, stop=["."])
     answer = await body(asking, ANSWER, way)
     sample = await body(asking, SEVERAL, way)
@@ -248,7 +249,7 @@ async def test_a_self_check_has_no_schema_wherever_the_user_set_it(name: str) ->
     path, options = FORMS[name]
     check = Draw(role="check", turns=("Paris", "Right?"), logprobs=True)
     for model in (chat(name, **options), chat(name).bind(**options)):
-        assert wants_schema(model)
+        assert any(map(asks_for_schema, all_options(model)))
         assert at(await body(draws(model), SAMPLE), path)
         assert not at(await body(draws(model), check), path)
 

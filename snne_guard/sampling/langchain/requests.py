@@ -1,4 +1,4 @@
-"""What one request to a LangChain model is made of, and whether it acts on the world.
+"""What one request to a LangChain model is made of.
 
 A request is a copy of the model and options of the call: the user's own model is never
 changed.
@@ -6,7 +6,7 @@ changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,21 +19,14 @@ from snne_guard.sampling.langchain.providers import (
     parameters_of,
     provider_of,
 )
-from snne_guard.sampling.langchain.wrappers import (
-    ChatRunnable,
-    bound_models,
-    fields_of,
-)
 from snne_guard.sampling.options import (
     FIELDS,
     STREAMS,
-    asks_for_schema,
-    may_act,
     options_for,
 )
 from snne_guard.sampling.replies import TOP_LOGPROBS, Draw
 
-__all__ = ["ModelRequest", "has_side_effects", "request_for", "wants_schema"]
+__all__ = ["ModelRequest", "request_for"]
 
 _FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out before the provider sees them."""
@@ -160,24 +153,3 @@ def _json_schema(wanted: type[BaseModel]) -> dict[str, Any]:
     function = openai.pydantic_function_tool(wanted)["function"]
     schema = {"name": function["name"], "schema": function.get("parameters")}
     return {"type": "json_schema", "json_schema": {**schema, "strict": True}}
-
-
-def wants_schema(model: ChatRunnable, kwargs: Mapping[str, Any] | None = None) -> bool:
-    """Return whether the answer of a model is to fit a schema, or to be JSON."""
-    return any(map(asks_for_schema, _all_options(model, kwargs)))
-
-
-def has_side_effects(
-    model: ChatRunnable, kwargs: Mapping[str, Any] | None = None
-) -> bool:
-    """Return whether a sample could act on the world, so that none may be drawn."""
-    return any(map(may_act, _all_options(model, kwargs)))
-
-
-def _all_options(
-    model: ChatRunnable, kwargs: Mapping[str, Any] | None
-) -> Iterator[Mapping[str, Any]]:
-    """Yield fields and options of each chat model inside wrappers."""
-    for chat, options in bound_models(model, kwargs):
-        yield fields_of(chat)
-        yield options

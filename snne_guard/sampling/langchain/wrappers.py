@@ -22,6 +22,7 @@ from snne_guard.errors import ConfigurationError
 
 __all__ = [
     "ChatRunnable",
+    "all_options",
     "bound_models",
     "fields_of",
     "models_in",
@@ -91,6 +92,14 @@ def bound_models(
     if isinstance(runnable, RunnableBinding | RunnableRetry):
         return bound_models(runnable.bound, {**runnable.kwargs, **(kwargs or {})})
     raise ConfigurationError(_refusal(runnable))
+
+
+def all_options(
+    runnable: ChatRunnable, kwargs: Mapping[str, Any] | None = None
+) -> list[Mapping[str, Any]]:
+    """Return the fields and the options of each chat model inside wrappers."""
+    bound = bound_models(runnable, kwargs)
+    return [level for model, options in bound for level in (fields_of(model), options)]
 
 
 def fields_of(model: BaseChatModel) -> dict[str, Any]:

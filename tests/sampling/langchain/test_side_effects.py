@@ -9,7 +9,8 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
-from snne_guard.sampling.langchain.requests import has_side_effects
+from snne_guard.sampling.langchain.wrappers import all_options
+from snne_guard.sampling.options import may_act
 from tests.langchain.support import MODEL
 
 
@@ -53,6 +54,10 @@ ACTING: dict[str, Any] = {
     "by an option": {"web_search_options": {}},
     "xAI": {"extra_body": {"search_parameters": {"mode": "auto"}}},
 }
+
+
+def has_side_effects(model: Any, options: dict[str, Any] | None = None) -> bool:
+    return any(map(may_act, all_options(model, options)))
 
 
 @pytest.mark.parametrize("name", [*HARMLESS, *ACTING])
