@@ -210,22 +210,22 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
     ]
 
 
-def as_distributions(
-    values: ArrayLike, /, *, what: str, shape: tuple[int | str, ...]
-) -> FloatArray:
-    """Return probabilities that add up to 1 along the last axis."""
-    shares = as_numbers(
-        values, what=what, shape=shape, least=0, most=1, rounding=_SUM_ROUNDING
-    )
-    if np.abs(shares.sum(axis=-1) - 1).max() > _SUM_ROUNDING:
-        msg = f"expected {what} to add up to 1, got another sum"
-        raise InputError(msg)
-    return shares
-
-
 def as_entailment(values: ArrayLike, /, *, n: int | str = "n") -> FloatArray:
-    """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
-    table = as_distributions(values, what="entailment", shape=(n, n, 3))
+    """Return ``(n, n, 3)`` probabilities in which every text entails itself.
+
+    Those of a pair add up to 1.
+    """
+    table = as_numbers(
+        values,
+        what="entailment",
+        shape=(n, n, 3),
+        least=0,
+        most=1,
+        rounding=_SUM_ROUNDING,
+    )
+    if np.abs(table.sum(axis=-1) - 1).max() > _SUM_ROUNDING:
+        msg = "expected entailment to add up to 1, got another sum"
+        raise InputError(msg)
     texts = range(len(table))
     table[texts, texts] = (0.0, 0.0, 1.0)
     return table

@@ -1,4 +1,4 @@
-"""Methods on entailment: LUQ, LUQ-Pair and semantic density.
+"""Methods on entailment: LUQ and LUQ-Pair.
 
 ``entailment`` are the ``(n, n, 3)`` probabilities of contradiction, neutral and
 entailment for each premise and hypothesis, n >= 1. The diagonal is ignored.
@@ -7,18 +7,15 @@ entailment for each premise and hypothesis, n >= 1. The diagonal is ignored.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_distributions, as_entailment
+from snne_guard.checks import as_entailment
 from snne_guard.scorers.method import Method
-from snne_guard.scorers.snne import softmax_weights
 from snne_guard.types import FloatArray
 
-__all__ = ["METHODS", "entailment_ratio", "luq", "luq_pair", "semantic_density"]
+__all__ = ["METHODS", "entailment_ratio", "luq", "luq_pair"]
 
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
@@ -97,55 +94,6 @@ def luq_pair(entailment: ArrayLike) -> float:
     return 1 - math.fsum(best.tolist()) / len(best)
 
 
-def semantic_density(
-    main_entailment: ArrayLike,
-    mean_logprobs: ArrayLike,
-    answers: Sequence[str],
-) -> float:
-    r"""Return 1 minus the semantic density of the delivered answer.
-
-    .. math::
-        SD = \frac{\sum_i w_i (1 - d_i^2)}{\sum_i w_i}, \quad w_i = \exp(\ell_i), \quad
-        d_i^2 = p_c + \tfrac12 p_n
-
-    where :math:`d_i^2` is the expected squared distance in meaning between delivered
-    answer and sample, the mean of both directions, by the probabilities of
-    contradiction and neutral.
-
-    Args:
-        main_entailment: ``(m, 2, 3)`` probabilities of contradiction, neutral and
-            entailment: delivered answer to sample, then sample to delivered answer.
-        mean_logprobs: ``(m,)`` mean token log-probabilities of the samples in nats.
-        answers: Texts of which the last m are the samples. Equal samples count once,
-            with the mean of their weights.
-
-    Returns:
-        A value in [0, 1], higher is more uncertain.
-
-    Source:
-        Qiu and Miikkulainen 2024, "Semantic Density" (arXiv 2405.13845). The paper
-        speaks of pairs; that both directions count is our reading of it.
-
-    Example:
-        >>> agrees, differs = [0.0, 0.2, 0.8], [0.9, 0.1, 0.0]
-        >>> ways = [[agrees] * 2, [differs] * 2]
-        >>> round(semantic_density(ways, [-0.1, -0.1], ["Rome", "Nice"]), 4)
-        0.525
-    """
-    weights = softmax_weights(mean_logprobs)
-    m = len(weights)
-    probabilities = as_distributions(
-        main_entailment, what="main_entailment", shape=(m, 2, 3)
-    )
-    samples = answers[-m:]
-    counts = Counter(samples)
-    weights = weights / [counts[text] for text in samples]
-    one_way = probabilities[:, :, 0] + probabilities[:, :, 1] / 2
-    distances = np.minimum(one_way.mean(axis=1), 1.0)
-    # Exact, so that the order of the samples does not matter.
-    return math.fsum((weights * distances).tolist()) / math.fsum(weights.tolist())
-
-
 _ZHANG = "Zhang et al. 2024, LUQ: Long-text Uncertainty Quantification for LLMs"
 
 METHODS = (
@@ -163,14 +111,6 @@ METHODS = (
         function=luq_pair,
         limits=(0.0, 1.0),
         arguments=("entailment",),
-        default_similarity="nli",
-    ),
-    Method(
-        name="semantic_density",
-        source="Qiu and Miikkulainen 2024, Semantic Density, arXiv 2405.13845",
-        function=semantic_density,
-        limits=(0.0, 1.0),
-        arguments=("main_entailment", "sample_mean_logprobs", "answers"),
         default_similarity="nli",
     ),
 )

@@ -1,27 +1,24 @@
 """Methods that look at the delivered answer: its probability, its length, pTrue.
 
 ``main_logprobs`` are the ``(t,)`` natural log-probabilities of the tokens of the
-delivered answer, t >= 1, and ``main_similarity`` its ``(m,)`` similarity in [0, 1] to
-each of m samples.
+delivered answer, t >= 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_logprobs, as_numbers
+from snne_guard.checks import as_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.similarity.tokens import unicode_tokens
 
 __all__ = [
     "METHODS",
     "answer_length",
-    "cocoa",
     "p_true",
     "p_true_prompt",
     "perplexity",
@@ -63,7 +60,7 @@ def perplexity(main_logprobs: ArrayLike) -> float:
         1.2214
     """
     with np.errstate(over="ignore"):
-        return float(np.exp(_mean_surprise(main_logprobs)))
+        return float(np.exp(_surprise(main_logprobs) / np.size(main_logprobs)))
 
 
 def answer_length(main_answer: str) -> float:
@@ -84,43 +81,6 @@ def answer_length(main_answer: str) -> float:
         6.0
     """
     return float(len(unicode_tokens(main_answer)))
-
-
-def cocoa(
-    main_logprobs: ArrayLike, main_similarity: ArrayLike, *, per_token: bool = False
-) -> float:
-    r"""Return CoCoA: the answer's improbability times its distance from the samples.
-
-    .. math::
-        CoCoA = u(y) \cdot \frac1m \sum_i \big(1 - f(y, y_i)\big), \quad
-        u(y) = -\sum_t \log p_t
-
-    where y is the delivered answer and the :math:`y_i` are the samples.
-
-    Args:
-        main_logprobs: ``(t,)`` log-probabilities of the answer's tokens in nats.
-        main_similarity: ``(m,)`` similarity in [0, 1] of the answer to each sample.
-        per_token: Whether u(y) is divided by the number of tokens, which makes it the
-            log of the perplexity (CoCoA PPL) instead of CoCoA MSP.
-
-    Returns:
-        A value of at least 0 nats, higher is more uncertain; unbounded. 0 if all
-        samples are like the answer, however unlikely that is.
-
-    Source:
-        Vashurin et al. 2025, "CoCoA: A Minimum Bayes Risk Framework Bridging
-        Confidence and Consistency for Uncertainty Quantification in LLMs".
-
-    Example:
-        >>> round(cocoa([-0.1, -0.3], [1.0, 0.5]), 4)
-        0.1
-    """
-    surprise = (_mean_surprise if per_token else _surprise)(main_logprobs)
-    similarity = as_numbers(
-        main_similarity, what="main_similarity", shape=("m",), least=0, most=1
-    )
-    distance = math.fsum((1 - similarity).tolist()) / similarity.size
-    return surprise * distance if distance else 0.0  # inf * 0 would be NaN
 
 
 def p_true(p_true_logprob: float) -> float:
@@ -183,12 +143,7 @@ def _surprise(main_logprobs: ArrayLike) -> float:
     return -math.fsum(logprobs.tolist())
 
 
-def _mean_surprise(main_logprobs: ArrayLike) -> float:
-    return _surprise(main_logprobs) / np.size(main_logprobs)
-
-
 _POLYGRAPH = "Fadeeva et al. 2023, LM-Polygraph"
-_VASHURIN = "Vashurin et al. 2025, CoCoA: A Minimum Bayes Risk Framework"
 
 METHODS = (
     Method(
@@ -209,18 +164,6 @@ METHODS = (
         source="Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation",
         function=answer_length,
         arguments=("main_answer",),
-    ),
-    Method(
-        name="cocoa_msp",
-        source=f"{_VASHURIN}, CoCoA MSP",
-        function=cocoa,
-        arguments=("main_logprobs", "main_similarity"),
-    ),
-    Method(
-        name="cocoa_ppl",
-        source=f"{_VASHURIN}, CoCoA PPL",
-        function=partial(cocoa, per_token=True),
-        arguments=("main_logprobs", "main_similarity"),
     ),
     Method(
         name="p_true",

@@ -12,11 +12,11 @@ __all__ = ["ANCHORS", "Method"]
 
 _Limit = float | Callable[[int], float]
 
-_LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs", "sample_mean_logprobs"}
+_LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs"}
 _WHITE_BOX = {*_LOGPROBS, "hidden_states", "p_true_logprob"}
 _CLUSTERS = {"cluster_ids"}
-_ENTAILMENT = {"entailment", "main_entailment"}
-_COMPARISON = {"similarity", "main_similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
+_ENTAILMENT = {"entailment"}
+_COMPARISON = {"similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
 
 _ROUNDING = 1e-9
 

@@ -119,7 +119,7 @@ class ResponseSet:
     """The answers to one question, in the forms that methods need.
 
     It has ``n`` members, the answers that are scored. What depends on the similarity is
-    computed when a method asks for it, for all texts at once, so the similarity runs
+    computed when a method asks for it, for all members at once, so the similarity runs
     only once, however many methods ask. A property is None if it is unknown. A set is
     not thread-safe.
 
@@ -182,24 +182,23 @@ class ResponseSet:
             if entries is not None and len(entries) != n:
                 msg = f"expected {what} for each of {n} texts, got {len(entries)}"
                 raise InputError(msg)
-        members = slice(1 if answer == "apart" else 0, None)
-        if not texts[members]:
+        first = 1 if answer == "apart" else 0
+        self.answers = (*texts[first:],)
+        if not self.answers:
             msg = "expected at least one text to score, got none"
             raise InputError(msg)
+        self.main_answer = None if answer == "absent" else texts[0]
         self.question = question
         self.tau = tau
         self.anchor = ANCHORS.get(name, 0.0) if answer == "member" else 0.0
-        self.answers = (*texts[members],)
-        self.main_answer = None if answer == "absent" else texts[0]
-        self.hidden_states = None if hidden_states is None else hidden_states[members]
+        self.hidden_states = None if hidden_states is None else hidden_states[first:]
         self.token_importance = (
-            None if token_importance is None else token_importance[members]
+            None if token_importance is None else token_importance[first:]
         )
         self.p_true_logprob = p_true_logprob
-        self._texts = (*texts,)
-        self._members = members
-        self._samples = slice(0 if answer == "absent" else 1, None)
-        self._logprobs = [None] * n if token_logprobs is None else token_logprobs
+        logprobs = [None] * n if token_logprobs is None else token_logprobs
+        self._logprobs = logprobs[first:]
+        self._main_logprobs = [] if answer == "absent" else logprobs[:1]
         self._compare = similarity
         # Not by cached_property: in Python 3.11 its lock is one for all instances, and
         # a slow similarity would hold up every other call.
@@ -212,63 +211,48 @@ class ResponseSet:
         if by_nli or "__call__" in self._compared:
             return self.similarity
         if "equivalent" in self._compared:
-            return self._of_members("equivalent").astype(np.float64)
+            return self._ask("equivalent").astype(np.float64)
         return None
 
     @property
     def similarity(self) -> FloatArray:
         """The members' ``(n, n)`` similarity, in [0, 1]."""
-        return self._of_members("__call__")
-
-    @property
-    def main_similarity(self) -> FloatArray | None:
-        """The delivered answer's ``(m,)`` similarity to each sample."""
-        return None if self.main_answer is None else self._ask("__call__")[0, 1:]
+        return self._ask("__call__")
 
     @property
     def token_logprobs(self) -> list[FloatArray] | None:
         """The members' token log-probabilities, None unless all are known."""
-        return self._tokens(self._members)
+        return _if_all_known(self._logprobs)
 
     @property
     def mean_logprobs(self) -> FloatArray | None:
         """The members' ``(n,)`` mean log-probabilities, None unless all are known."""
-        return _means(self._tokens(self._members))
+        tokens = self.token_logprobs
+        if tokens is None:
+            return None
+        return np.array([math.fsum(answer) / len(answer) for answer in tokens])
 
     @property
     def main_logprobs(self) -> FloatArray | None:
         """The ``(t,)`` log-probabilities of the delivered answer's tokens."""
-        tokens = None if self.main_answer is None else self._tokens(slice(1))
+        tokens = _if_all_known(self._main_logprobs)
         return None if tokens is None else tokens[0]
-
-    @property
-    def sample_mean_logprobs(self) -> FloatArray | None:
-        """The samples' ``(m,)`` mean log-probabilities, None unless all are known."""
-        return _means(self._tokens(self._samples))
 
     @property
     def cluster_ids(self) -> IntArray:
         """The members' ``(n,)`` cluster ids: the same where they mean the same."""
-        return greedy_clusters(self._of_members("equivalent"))
+        return greedy_clusters(self._ask("equivalent"))
 
     @property
     def entailment(self) -> FloatArray | None:
         """The members' ``(n, n, 3)`` probabilities, if the similarity has any."""
-        return self._of_members("probabilities") if self._has_probabilities else None
-
-    @property
-    def main_entailment(self) -> FloatArray | None:
-        """Those from the delivered answer to each sample, and back: ``(m, 2, 3)``."""
-        if self.main_answer is None or not self._has_probabilities:
-            return None
-        table = self._ask("probabilities")
-        return np.stack([table[0, 1:], table[1:, 0]], axis=1)
+        return self._ask("probabilities") if self._has_probabilities else None
 
     @property
     def graph(self) -> FloatArray:
         """The ``(n, n)`` edge weights between members, both directions added up."""
         if self._has_probabilities:
-            return edge_weights(self._of_members("probabilities"))
+            return edge_weights(self._ask("probabilities"))
         weights = 2 * self.similarity
         np.fill_diagonal(weights, 0.0)
         return weights
@@ -277,35 +261,27 @@ class ResponseSet:
     def _has_probabilities(self) -> bool:
         return callable(getattr(self._compare, "probabilities", None))
 
-    def _of_members(self, what: str) -> NDArray[Any]:
-        return self._ask(what)[self._members, self._members]
-
     def _ask(self, what: str) -> NDArray[Any]:
-        """Return what a method of the similarity returns for all texts."""
+        """Return what a method of the similarity returns for the members."""
         if what not in self._compared:
             if isinstance(self._compare, NLI) and what in _FROM_PROBABILITIES:
                 result = _FROM_PROBABILITIES[what](self._ask("probabilities"))
             else:
                 run = getattr(self._compare, what)
-                result = run(self._texts, question=self.question)
-            self._compared[what] = _CHECKS[what](result, n=len(self._texts))
+                result = run(self.answers, question=self.question)
+            self._compared[what] = _CHECKS[what](result, n=len(self.answers))
         return self._compared[what]
-
-    def _tokens(self, texts: slice) -> list[FloatArray] | None:
-        """Return the log-probabilities of some texts, None unless all are known."""
-        known = [tokens for tokens in self._logprobs[texts] if _is_known(tokens)]
-        complete = known and len(known) == len(self._texts[texts])
-        return as_token_logprobs(known) if complete else None
 
 
 def _is_known(tokens: Sequence[float] | None) -> TypeGuard[Sequence[float]]:
     return tokens is not None and len(tokens) > 0
 
 
-def _means(tokens: list[FloatArray] | None) -> FloatArray | None:
-    if tokens is None:
-        return None
-    return np.array([math.fsum(answer) / len(answer) for answer in tokens])
+def _if_all_known(
+    logprobs: Sequence[Sequence[float] | None],
+) -> list[FloatArray] | None:
+    known = [tokens for tokens in logprobs if _is_known(tokens)]
+    return as_token_logprobs(known) if known and len(known) == len(logprobs) else None
 
 
 def score(

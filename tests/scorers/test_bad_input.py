@@ -12,14 +12,14 @@ import pytest
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import bounds, snne, uncertainty, wsnne
 from snne_guard.scorers.eigen_score import eigen_score
-from snne_guard.scorers.entailment import luq, semantic_density
+from snne_guard.scorers.entailment import luq
 from snne_guard.scorers.entropy import (
     discrete_semantic_entropy,
     greedy_clusters,
     semantic_entropy,
 )
 from snne_guard.scorers.graph import eigenvalue_sum
-from snne_guard.scorers.likelihood import cocoa, perplexity
+from snne_guard.scorers.likelihood import perplexity
 from snne_guard.scorers.sar import token_sar
 from tests.scorers.support import MEANS, SIMILARITY
 
@@ -51,8 +51,6 @@ ARRAYS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     ),
     (eigen_score, ([[NAN]],), "hidden_states"),
     (perplexity, ([],), "main_logprobs"),
-    (cocoa, ([-1.0], [1.5]), "main_similarity"),
-    (semantic_density, ([[[0.5, 0, 0]] * 2], [-1.0], ["a"]), "add up to 1"),
 ]
 
 

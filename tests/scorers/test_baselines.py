@@ -1,4 +1,4 @@
-"""EigenScore, pTrue, CoCoA, semantic density, perplexity and the length."""
+"""EigenScore, pTrue, perplexity and the probability of the answer."""
 
 import math
 
@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.scorers.eigen_score import eigen_score
-from snne_guard.scorers.entailment import semantic_density
 from snne_guard.scorers.likelihood import (
-    cocoa,
     p_true,
     perplexity,
     sequence_probability,
@@ -35,8 +33,6 @@ def test_likelihoods_are_their_formulas(tokens: list[float]) -> None:
     got = sequence_probability(tokens)
     assert got == pytest.approx(1 - math.exp(sum(tokens)), abs=1e-12)
     assert perplexity(tokens) == pytest.approx(math.exp(-mean))
-    assert cocoa(tokens, [1.0, 0.25]) == pytest.approx(-sum(tokens) * 0.375)
-    assert cocoa(tokens, [1.0, 0.25], per_token=True) == pytest.approx(-mean * 0.375)
     assert p_true(tokens[0]) == pytest.approx(1 - math.exp(tokens[0]), abs=1e-12)
 
 
@@ -45,30 +41,3 @@ def test_answers_without_any_probability() -> None:
     assert sequence_probability(never) == 1
     assert perplexity(never) == math.inf
     assert perplexity([-1000.0]) == math.inf
-    assert cocoa(never, [1.0]) == 0
-    assert cocoa(never, [0.5], per_token=True) == math.inf
-
-
-AGREES, DIFFERS = [[0.0, 0.2, 0.8]] * 2, [[0.9, 0.1, 0.0]] * 2
-
-
-@given(st.integers(1, 5), st.data())
-def test_semantic_density_is_its_formula(m: int, data: st.DataObject) -> None:
-    likely = data.draw(st.lists(st.floats(-10, 0), min_size=m, max_size=m))
-    texts = data.draw(st.lists(st.sampled_from("ab"), min_size=m, max_size=m))
-    rows = data.draw(
-        st.lists(st.sampled_from([AGREES, DIFFERS]), min_size=m, max_size=m)
-    )
-    total = density = 0.0
-    for text, one, row in zip(texts, likely, rows, strict=True):
-        weight = math.exp(one) / texts.count(text)
-        distance = sum(way[0] + 0.5 * way[1] for way in row) / 2
-        total += weight
-        density += weight * (1 - distance)
-    got = semantic_density(rows, likely, answers=["the answer", *texts])
-    assert got == pytest.approx(1 - density / total)
-
-
-def test_semantic_density_of_probabilities_that_underflow() -> None:
-    far = semantic_density([AGREES, DIFFERS], [-2000.0, -2000.0], ["a", "b"])
-    assert far == pytest.approx(0.525)

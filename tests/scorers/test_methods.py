@@ -79,7 +79,7 @@ def test_the_anchor_of_methods() -> None:
 
 
 def test_a_similarity_must_give_what_a_method_needs() -> None:
-    for name in ("dse", "luq", "semantic_density"):
+    for name in ("dse", "luq"):
         METHODS[name].check_similarity(Recorded(), name="recorded")
         with pytest.raises(ConfigurationError, match="got 'same'"):
             METHODS[name].check_similarity(same, name="same")
