@@ -7,7 +7,7 @@ value from what it needs of that set.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeGuard
 
@@ -277,6 +277,21 @@ def _is_known(tokens: Sequence[float] | None) -> TypeGuard[Sequence[float]]:
     return tokens is not None and len(tokens) > 0
 
 
+def _check_types(token_logprobs: object, question: object) -> None:
+    if not isinstance(question, str | None):
+        msg = f"expected question to be a text or None, got {type(question).__name__}"
+        raise InputError(msg)
+    given = () if token_logprobs is None else token_logprobs
+    entries = given if isinstance(given, Collection) else [given]
+    wrong = [each for each in entries if not isinstance(each, Collection | None)]
+    if wrong:
+        msg = (
+            "expected token_logprobs to have a list of numbers, or None, for each "
+            f"answer, got {type(wrong[0]).__name__}"
+        )
+        raise InputError(msg)
+
+
 def _if_all_known(
     logprobs: Sequence[Sequence[float] | None],
 ) -> list[FloatArray] | None:
@@ -327,9 +342,9 @@ def score(
         (reason ``too_few_samples``) and for methods without bounds.
 
     Raises:
-        InputError: There are no answers, or one is not a text; the log-probabilities
-            do not fit the answers, are NaN or above 0; something that the method needs
-            is missing; the similarity returned no matrix.
+        InputError: There are no answers, or one, or the question, is not a text; the
+            log-probabilities do not fit the answers, are NaN or above 0; something that
+            the method needs is missing; the similarity returned no matrix.
         ConfigurationError: The method, the similarity or tau makes no sense, or the
             similarity cannot give what the method needs.
 
@@ -349,6 +364,7 @@ def score(
     if not n:
         msg = "expected at least one answer, got none"
         raise InputError(msg)
+    _check_types(token_logprobs, question)
     logprobs = [None] * n if token_logprobs is None else token_logprobs
     if len(logprobs) != n:
         msg = f"expected token_logprobs for each of {n} answers, got {len(logprobs)}"
