@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +60,9 @@ class DriftReport:
         )
 
 
-def drift(calibration: Calibration, uncertainty: ArrayLike, /) -> DriftReport:
+def drift(
+    calibration: Calibration | str | os.PathLike[str], uncertainty: ArrayLike, /
+) -> DriftReport:
     """Compare new uncertainties with those that a calibration was made from.
 
     It is the two-sample Kolmogorov-Smirnov test with the asymptotic p-value; ties make
@@ -67,13 +70,15 @@ def drift(calibration: Calibration, uncertainty: ArrayLike, /) -> DriftReport:
     model that errs more often at the same ``u``.
 
     Args:
-        calibration: It needs a reference, which ``calibrate`` gives it.
+        calibration: A ``Calibration`` or the path of one. It needs a reference, which
+            ``calibrate`` gives it.
         uncertainty: ``(n,)`` ``u`` of new answers, in [0, 1], drawn and scored as the
             calibration's were; ``inf`` for one without a score, which is left out.
 
     Raises:
-        InputError: If the calibration has no reference, no new answer has a score, or a
-            score is NaN or outside [0, 1].
+        InputError: If the file is not a calibration, it has no reference, no new
+            answer has a score, or a score is NaN or outside [0, 1].
+        OSError: If the file cannot be read.
         MissingExtraError: If scipy is not installed.
 
     Example:
@@ -85,6 +90,8 @@ def drift(calibration: Calibration, uncertainty: ArrayLike, /) -> DriftReport:
         >>> drift(calibration, u**2).drifted, drift(calibration, u[::3]).drifted
         (True, False)
     """
+    if not isinstance(calibration, Calibration):
+        calibration = Calibration.load(calibration)
     new = uncertainties(uncertainty)
     new = new[np.isfinite(new)]
     reference = np.asarray(calibration.reference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,12 @@ def test_the_figures_are_those_of_hand() -> None:
     assert found.n == 2
     assert (found.mean_reference, found.mean) == pytest.approx((0.3, 0.45))
     assert (found.accepted_reference, found.accepted) == (0.75, 0.5)
+
+
+def test_a_calibration_may_be_named_by_its_path(tmp_path: Path) -> None:
+    made, u = calibration(reference=REFERENCE), answers(200, seed=2)[0]
+    made.save(tmp_path / "guard.json")
+    assert drift(str(tmp_path / "guard.json"), u) == drift(made, u)
 
 
 @pytest.mark.parametrize(
