@@ -153,7 +153,7 @@ def as_numbers(
         msg = f"expected {what} to be real numbers within the range of a float"
         raise InputError(msg)
     if not array.size:
-        msg = f"expected at least one {what}, got none"
+        msg = f"expected at least one value of {what}, got none"
         raise InputError(msg)
     if shape is not None and not _has_shape(array.shape, shape):
         expected = str(shape).replace("'", "")
@@ -161,7 +161,12 @@ def as_numbers(
         raise InputError(msg)
     inside = (array >= least - rounding) & (array <= most + rounding)
     if not inside.all():
-        msg = f"expected {what} in [{least:.3g}, {most:.3g}], got {array[~inside][0]}"
+        limits = f"in [{least:.3g}, {most:.3g}]"
+        if np.isnan(array).any():
+            limits = "without NaN"
+        elif -least == most == _LARGEST:
+            limits = "to be finite"
+        msg = f"expected {what} {limits}, got {array[~inside][0]}"
         raise InputError(msg)
     return array.clip(least, most)
 

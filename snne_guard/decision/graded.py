@@ -24,8 +24,10 @@ def uncertainties(values: ArrayLike, /) -> FloatArray:
     Raises:
         InputError: If there are none, or one is not a number, NaN or outside [0, 1].
     """
-    u = as_numbers(values, what="uncertainty", shape=("n",), least=0, most=math.inf)
-    bad = u[(u > 1) & (u < math.inf)]
+    u = as_numbers(
+        values, what="uncertainty", shape=("n",), least=-math.inf, most=math.inf
+    )
+    bad = u[~((u >= 0) & (u <= 1) | (u == math.inf))]
     if bad.size:
         msg = (
             "expected uncertainty in [0, 1], or inf for an answer without a score, "
@@ -41,10 +43,10 @@ def as_labels(values: ArrayLike, /) -> FloatArray:
     Raises:
         InputError: If there are none, or one is neither 0 nor 1.
     """
-    labels = as_numbers(values, what="label", shape=("n",))
+    labels = as_numbers(values, what="correct", shape=("n",))
     bad = labels[~np.isin(labels, (0, 1))]
     if bad.size:
-        msg = f"expected labels 0 (wrong) or 1 (correct), got {bad[0]}"
+        msg = f"expected correct to be 0 (wrong) or 1 (correct), got {bad[0]}"
         raise InputError(msg)
     return labels
 

@@ -216,11 +216,12 @@ def _counts(n: int) -> FloatArray:
 def _ranks(uncertainty: ArrayLike, quality: FloatArray) -> IntArray:
     """Return ``(n,)`` ranks from 0; equal uncertainties have equal ranks."""
     values = as_numbers(
-        uncertainty, what="uncertainty", shape=("n",), least=-math.inf, most=math.inf
+        uncertainty,
+        what="uncertainty",
+        shape=quality.shape,
+        least=-math.inf,
+        most=math.inf,
     )
-    if len(values) != len(quality):
-        msg = f"expected one value per question, got {len(values)} and {len(quality)}"
-        raise InputError(msg)
     ranks: IntArray = np.unique(values, return_inverse=True)[1].astype(np.intp)
     return ranks
 

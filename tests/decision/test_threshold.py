@@ -95,10 +95,16 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
 @pytest.mark.parametrize(
     ("u", "correct", "message"),
     [
-        ([], [], "at least one uncertainty"),
+        ([], [], "at least one value of uncertainty"),
         ([0.1] * 20, [0, 1] * 9, "got 18 labels and 20 uncertainties"),
-        ([0.1] * 20, [0, 2] * 10, r"0 \(wrong\) or 1 \(correct\), got 2.0"),
-        ([math.nan] * 20, [0, 1] * 10, "expected uncertainty in .* got nan"),
+        (
+            [0.1] * 20,
+            [0, 2] * 10,
+            r"expected correct to be 0 \(wrong\) or 1 \(correct\), got 2.0",
+        ),
+        ([math.nan] * 20, [0, 1] * 10, "expected uncertainty without NaN, got nan"),
+        ([0.1] * 20, ["right"] * 20, "expected correct to be real numbers"),
+        ([-0.1] * 20, [0, 1] * 10, r"expected uncertainty in \[0, 1\], or inf"),
         ([[0.1]] * 20, [0, 1] * 10, r"shape \(n,\), got \(20, 1\)"),
         ([0.1] * 50, [1] * 50, "of both kinds.*all 50 are correct"),
     ],

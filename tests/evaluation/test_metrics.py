@@ -153,8 +153,13 @@ def test_bad_input_is_refused(u: Any, q: Any) -> None:
 
 def test_only_zeros_and_ones_are_right_and_wrong() -> None:
     for metric in (auroc, risk_coverage):
-        with pytest.raises(InputError, match=r"0 \(wrong\) or 1 \(correct\), got 0.5"):
-            metric([0.1, 0.2], [0.5, 1])
+        for wrong, says in (
+            (0.5, r"expected correct to be 0 \(wrong\) or 1 \(correct\), got 0.5"),
+            (math.nan, "expected correct without NaN"),
+            ("yes", "expected correct to be real numbers"),
+        ):
+            with pytest.raises(InputError, match=says):
+                metric([0.1, 0.2], [wrong, 1])
     for share in (0, 1.1, math.nan):
         with pytest.raises(InputError, match="max_rejection"):
             prr([1, 2], [0, 1], normalised=True, max_rejection=share)

@@ -27,8 +27,8 @@ NAN, HUGE = math.nan, 10**400
 
 # Function, arguments, what the message says.
 ARRAYS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
-    (snne, ([],), "at least one similarity"),
-    (snne, ([[1, NAN], [0, 1]],), "similarity in .*, got nan"),
+    (snne, ([],), "at least one value of similarity"),
+    (snne, ([[1, NAN], [0, 1]],), "similarity without NaN, got nan"),
     (snne, ([["a"]],), "real numbers"),
     (snne, ([[-HUGE]],), "range of a float"),
     (wsnne, ([[1, 0]], [0.0]), r"shape \(n, n\), got \(1, 2\)"),
