@@ -35,11 +35,12 @@ __all__ = [
     "score_recordings",
 ]
 
-_DRAWN_ALIKE = (
+_SHARED_SETTINGS = (
     *("model", "temperature", *ANSWER_SETTINGS),
     *("system", "completion", "views"),
 )
-"""Settings that affect how often an answer is wrong, or how far answers differ."""
+"""Settings that affect how often an answer is wrong, or how far answers differ, and so
+must be the same in all recordings."""
 
 
 def score_recording(
@@ -172,9 +173,9 @@ def score_recordings(
     uncertainty: list[float] = []
     unscored: Counter[str] = Counter()
     models: dict[str, None] = {}
-    alike = _drawn_alike(first)
+    shared = _shared_settings(first)
     for row in chain([first], rows):
-        check_same_settings(alike, _drawn_alike(row), name=f"recording {row.id!r}")
+        check_same_settings(shared, _shared_settings(row), name=f"recording {row.id!r}")
         models |= dict.fromkeys(how_drawn(row).models)
         members = _members(row, chosen, views, n=size, include_answer=include_answer)
         u = None
@@ -219,16 +220,16 @@ def score_recordings(
     return RecordedScores(
         settings=settings,
         reply_models=tuple(models),
-        temperature_set=alike["temperature_set"],
+        temperature_set=shared["temperature_set"],
         uncertainty=np.array(uncertainty, dtype=np.float64),
         unscored=unscored,
     )
 
 
-def _drawn_alike(recording: Recording) -> dict[str, Any]:
-    """Return how a recording was drawn, as far as it says."""
+def _shared_settings(recording: Recording) -> dict[str, Any]:
+    """Return what all recordings must share, as far as this one says."""
     settings = recording.settings or {}
-    known = {name: settings.get(name) for name in _DRAWN_ALIKE}
+    known = {name: settings.get(name) for name in _SHARED_SETTINGS}
     # Some providers ignore a temperature.
     ignored = "temperature_unset" in how_drawn(recording).reasons
     return known | {"temperature_set": not ignored}
