@@ -12,6 +12,7 @@ import typer
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
+from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import read_labelled
 from snne_guard.evaluation.calibrate import CalibrationResult
 from snne_guard.evaluation.calibrate import calibrate as make_calibration
@@ -37,21 +38,27 @@ def calibrate(
     error_rate: Annotated[
         float | None,
         typer.Option(
-            help="Largest share of wrong answers to allow among the accepted."
+            min=0,
+            max=1,
+            help="Largest share of wrong answers to allow among the accepted.",
         ),
     ] = None,
     coverage: Annotated[
         float | None,
         typer.Option(
+            min=0,
+            max=1,
             help="Accept this share of answers instead. Needs no grades and promises "
-            "nothing about errors."
+            "nothing about errors.",
         ),
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Probability that the promise fails.")
+        float,
+        typer.Option(min=0, max=1, help="Probability that the promise fails."),
     ] = 0.1,
     refuse_above: Annotated[
-        float | None, typer.Option(help="Always refuse answers with a larger u.")
+        float | None,
+        typer.Option(min=0, max=1, help="Always refuse answers with a larger u."),
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
@@ -89,6 +96,9 @@ def calibrate(
     the calibration was written, but these labels do not allow the error rate, so a
     guard with it accepts nothing.
     """
+    if (error_rate is None) == (coverage is None):
+        msg = "expected either --error-rate or --coverage"
+        raise ConfigurationError(msg)
     check_outputs([*recordings, *(beside(path, "labels") for path in recordings)], out)
     rows = read_labelled(*recordings)
     result = make_calibration(

@@ -58,6 +58,9 @@ def chat_model(
         ConfigurationError: The model cannot be set up.
         MissingExtraError: A package that it needs is not installed.
     """
+    if not name:
+        msg = "expected a model as provider:name, hf:NAME or embedded, got ''"
+        raise ConfigurationError(msg)
     options = {key: value for key, value in settings.items() if value is not None}
     local = name == "embedded" or name.startswith("hf:")
     if local and base_url is not None:

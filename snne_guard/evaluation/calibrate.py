@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from snne_guard.checks import check_number
 from snne_guard.decision import Calibration, ErrorProbability, Threshold
-from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.grade import Grade, Grader, graded
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.rescore import score_recordings
 from snne_guard.types import FloatArray, IntArray
@@ -97,6 +98,10 @@ def calibrate(
             f"{error_rate!r} and {coverage!r}"
         )
         raise ConfigurationError(msg)
+    shares = {"error_rate": error_rate, "coverage": coverage, "delta": delta}
+    for name, share in shares.items():
+        if share is not None:
+            check_number(share, what=name, above=0, below=1)
     grades: list[Grade] = []
     n_ungraded = 0
 
@@ -109,6 +114,9 @@ def calibrate(
                     continue
                 grades.append(_with_verdict(grade))
             yield row
+        if n_ungraded and not grades:
+            msg = f"none of the {n_ungraded} answers has a grade: {HOW_TO_GRADE}"
+            raise InputError(msg)
 
     scores = score_recordings(kept(), **scoring)
     correct = np.array([grade.correct for grade in grades], dtype=np.intp)

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.grade import Grade, Grader, graded
+from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _ENOUGH = 0.95
-
+_UNGRADED = "no label and nothing to grade by"
 
 TITLES = {
     "auroc": "AUROC",
@@ -235,7 +235,7 @@ def evaluate(
             spans, labels = labelled_spans(recording.to_dict())
             sentences.append(([span.uncertainty for span in spans], labels))
         if grade is None:
-            left_out["no label and nothing to grade by"] += 1
+            left_out[_UNGRADED] += 1
             continue
         if not is_visible(recording.main_answer):
             left_out["an empty answer"] += 1
@@ -253,6 +253,8 @@ def evaluate(
     if not ids:
         whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
         msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
+        if left_out[_UNGRADED]:
+            msg = f"{msg}: {HOW_TO_GRADE}"
         raise InputError(msg)
     scores: FloatArray = np.array(columns)
     places, complete = _comparable(scores)

@@ -17,6 +17,7 @@ from snne_guard.similarity import rouge_l, stated_number
 
 __all__ = [
     "GRADERS",
+    "HOW_TO_GRADE",
     "Grade",
     "Grader",
     "Measure",
@@ -31,6 +32,9 @@ __all__ = [
     "squad_f1",
     "squad_normalised",
 ]
+
+HOW_TO_GRADE = "grade by hand with snne-guard label, or by a program with --grader"
+"""What to do about answers without a grade."""
 
 _ABSTENTION = re.compile(
     r"(?:i |im )?(?:dont know|do not know|am not sure|not sure)|(?:it is )?unknown|"

@@ -158,7 +158,7 @@ def score_recordings(
     rows = iter(recordings)
     first = next(rows, None)
     if first is None:
-        msg = "expected recordings, got none; a calibration needs graded ones"
+        msg = "expected at least one recording, got none"
         raise InputError(msg)
     settings = _settings(first, model=model, views=views)
     logprobs = (first.main_logprobs, *(first.token_logprobs or [None]))

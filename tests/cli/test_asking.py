@@ -89,6 +89,7 @@ def test_ask_holds_an_uncertain_answer_back(serve: Any) -> None:
         (["--n", "1"], "n to be a whole number of at least 2"),
         (["--on-uncertain", "refuse"], "needs a threshold"),
         (["--save-svg", "missing/a.svg"], "cannot write missing/a.svg"),
+        (["--model", ""], "provider:name, hf:NAME or embedded, got ''"),
         (["--model", "nobody:x"], "the model 'nobody:x' cannot be set up: "),
     ],
 )

@@ -83,6 +83,29 @@ def test_labels_beside_the_recording_win(recording: Path, out: Path) -> None:
     assert "120 answers, 46 of them wrong" in result.stdout
 
 
+def test_what_is_missing_is_told_before_anything_is_written(
+    tmp_path: Path, recording: Path, out: Path
+) -> None:
+    bare = write(tmp_path / "bare.jsonl", label=None)
+    for options, told in (
+        ((bare, "--error-rate", 0.1), "none of the 120 answers has a grade: grade by "),
+        ((recording,), "expected either --error-rate or --coverage"),
+        (
+            (recording, "--error-rate", 40),
+            "'--error-rate': Input should be less than or equal",
+        ),
+        (
+            (recording, "--coverage", -1),
+            "'--coverage': Input should be greater than or equal",
+        ),
+        ((bare, "--error-rate", 0.1, "--grader", "judge:"), "got ''"),
+    ):
+        found = run("calibrate", *options, "--out", out)
+        assert found.exit_code == 2
+        assert told in found.stderr
+        assert not out.exists()
+
+
 def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
     recording = write(tmp_path / "bare.jsonl", label=None)
     found = run(

@@ -100,6 +100,7 @@ def test_files_are_ranked_apart_and_all_can_be(recording: Path, tmp_path: Path) 
     found = run("evaluate", recording, other, *options)
     assert found.exit_code == 2
     assert f"{other}: expected questions to rank, got none" in found.stderr
+    assert "snne-guard label, or by a program with --grader" in found.stderr
 
 
 def test_a_judge_grades_once(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:

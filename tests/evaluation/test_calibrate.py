@@ -96,6 +96,8 @@ def test_a_reader_is_warned(fields: dict[str, Any], told: str) -> None:
     [
         ({}, ConfigurationError, "either error_rate or coverage"),
         ({"error_rate": 0.1, "coverage": 0.5}, ConfigurationError, "got 0.1 and 0.5"),
+        ({"error_rate": 40}, ConfigurationError, "error_rate to be .*, got 40"),
+        ({"coverage": 1}, ConfigurationError, "coverage to be .*, got 1"),
         ({"error_rate": 0.1, "n": 9}, InputError, "at least 8 samples"),
     ],
 )
@@ -107,8 +109,10 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_grades_that_can_promise_nothing_are_refused() -> None:
-    with pytest.raises(InputError, match="a calibration needs graded ones"):
+    with pytest.raises(InputError, match="none of the 120 answers has a grade: grade"):
         calibrate(rows(label=None), error_rate=0.1)
+    with pytest.raises(InputError, match="expected at least one recording, got none"):
+        calibrate([], error_rate=0.1)
     with pytest.raises(InputError, match="all 120 are correct"):
         calibrate(rows(label=1), error_rate=0.1)
     with pytest.raises(ConfigurationError, match="'rouge_l' says how good"):
