@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.drawn import recorded_replies
 from snne_guard.evaluation.record import RecordingRun, record
 from snne_guard.evaluation.recordings import Question, read_recordings
+from snne_guard.sampling.members import select_members
 from snne_guard.types import Assessment, Cost, Sample
 
 SETTINGS = {"model": "m", "temperature": 1.0}
@@ -78,6 +80,27 @@ def test_a_line_has_what_methods_and_calibrations_need(tmp_path: Path) -> None:
     assert row.extra.keys() == {"mine", "main_tokens", "tokens", "drawn"}
     assert row.extra["drawn"]["models"] == ["m"]
     assert row.extra["drawn"]["kinds"] == [None, None, None]
+
+
+def test_a_recorded_reply_with_text_and_calls_is_compared_as_the_drawn_one(
+    tmp_path: Path,
+) -> None:
+    pay = '[{"name": "pay", "args": {"euros": 5}}]'
+    answer = Sample(text="I pay.", tool_calls=pay, finish_reason="tool_calls")
+    samples = (
+        replace(answer, text="I should not pay."),
+        replace(answer, text=""),
+    )
+
+    async def calling(asked: Question) -> Assessment:
+        return replace(await ask(asked), answer=answer, samples=samples)
+
+    run(tmp_path / "r.jsonl", range(1), calling)
+    [row] = read_recordings(tmp_path / "r.jsonl")
+    read = select_members(*recorded_replies(row), include_answer=True)
+    assert read.texts == select_members(answer, samples, include_answer=True).texts
+    assert len(set(read.texts)) == 3
+    assert read.has_tool_calls
 
 
 @pytest.mark.parametrize(
