@@ -24,6 +24,7 @@ from snne_guard.evaluation.evaluate import BASELINE, TITLES
 from snne_guard.evaluation.evaluate import evaluate as evaluate_recordings
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.recipes import RecipeComparison
+from snne_guard.files import replace_file
 from snne_guard.text import printable
 
 if TYPE_CHECKING:
@@ -122,10 +123,14 @@ def evaluate(
         _print(console, evaluation)
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
-        json_file.write_text(json.dumps(figures, allow_nan=False), encoding="utf-8")
+        _write(json_file, json.dumps(figures, allow_nan=False))
     if html is not None:
-        page = _PAGE + "".join(map(_as_html, evaluations))
-        html.write_text(page, encoding="utf-8")
+        _write(html, _PAGE + "".join(map(_as_html, evaluations)))
+
+
+def _write(path: Path, text: str) -> None:
+    with replace_file(path) as stream:
+        stream.write(text.encode())
 
 
 def _as_html(evaluation: Evaluation) -> str:

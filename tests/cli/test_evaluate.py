@@ -184,6 +184,17 @@ def test_a_missing_package_is_named_before_anything_is_computed(
     assert not found.stdout
 
 
+def test_an_earlier_report_is_replaced_whole(recording: Path, tmp_path: Path) -> None:
+    for option in ("--json", "--html"):
+        report, link = tmp_path / f"{option}.new", tmp_path / f"{option}.old"
+        report.write_text("the earlier report")
+        link.hardlink_to(report)
+        options = ("--methods", "snne", "--draws", 2, option, report)
+        assert run("evaluate", recording, *options).exit_code == 0
+        assert "snne[content_f1]" in report.read_text()
+        assert link.read_text() == "the earlier report"
+
+
 def test_neither_recording_nor_labels_are_overwritten(recording: Path) -> None:
     both = recording.with_name("new")
     for target, more in (
