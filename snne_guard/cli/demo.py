@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.rule import Rule
 
 from snne_guard.cli import options
-from snne_guard.cli.console import page
+from snne_guard.cli.console import check_outputs, page
 from snne_guard.cli.models import asking, chat_model, messages_before
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
@@ -61,6 +61,7 @@ def demo(
     """
     from snne_guard.langchain import SNNEGuard
 
+    check_outputs([], save_svg)
     chat = chat_model("embedded")
     asked = _QUESTIONS if question is None else (("your question", question),)
     with page(save_svg, title="snne-guard demo") as console:

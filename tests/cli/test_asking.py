@@ -103,6 +103,13 @@ def test_wrong_options_end_with_one_line(
     assert told in line
 
 
+def test_the_demo_asks_nothing_if_its_picture_cannot_be_saved() -> None:
+    result = run("demo", "--save-svg", "missing/a.svg")
+    assert result.exit_code == 2
+    assert "cannot write missing/a.svg" in result.stderr
+    assert result.stdout == ""
+
+
 def test_a_provider_that_fails_ends_with_one_line_without_a_key(serve: Any) -> None:
     error = {"message": "Incorrect API key provided: hunter2", "code": "invalid"}
     at = serve(always(status=401, body={"error": error}))
