@@ -21,7 +21,6 @@ from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
     "as_cluster_ids",
-    "as_distributions",
     "as_entailment",
     "as_equivalence",
     "as_logprobs",
