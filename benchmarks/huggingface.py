@@ -33,8 +33,8 @@ def load() -> Any:  # noqa: ANN401 - a HuggingFaceModel, whose package may be mi
         return None
     import torch
 
+    from snne_guard.huggingface import HuggingFaceModel
     from snne_guard.langchain.embedded import model_file
-    from snne_guard.sampling.huggingface import HuggingFaceModel
 
     torch.set_num_threads(1)
     file = model_file()
@@ -45,7 +45,7 @@ def load() -> Any:  # noqa: ANN401 - a HuggingFaceModel, whose package may be mi
 
 def shared(local: Any, text: str) -> int:  # noqa: ANN401 - as above
     """Draw all samples from one prefill; return how many tokens."""
-    from snne_guard.sampling.huggingface import GenerationSettings
+    from snne_guard.huggingface import GenerationSettings
 
     settings = GenerationSettings(max_tokens=TOKENS)
     (replies,) = local.generate([text], n=SAMPLES, settings=settings)

@@ -37,7 +37,7 @@ import numpy as np
 from benchmarks._upstream import Upstream
 from snne_guard import SNNEGuard
 from snne_guard.distributed import record_file
-from snne_guard.evaluation.record import RecordingRun, record
+from snne_guard.evaluation.recorder import RecordingRun, record
 from snne_guard.evaluation.recordings import Question
 from snne_guard.types import Assessment
 

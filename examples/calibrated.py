@@ -13,7 +13,7 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from snne_guard import SNNEGuard
 from snne_guard.evaluation import read_recordings, resolve_grader
-from snne_guard.evaluation.calibrate import calibrate
+from snne_guard.evaluation.calibrating import calibrate
 from snne_guard.langchain import embedded_model
 
 RECORDING = Path(__file__).parent / "calibration" / "recording.jsonl"

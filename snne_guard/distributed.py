@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.drawn import DRAWN, drawn_fields
-from snne_guard.evaluation.record import RecordingRun, failure
+from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields
+from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
-from snne_guard.evaluation.rescore import score_fields, score_recording
+from snne_guard.evaluation.scoring import score_fields, score_recording
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score, Similarity
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
     from snne_guard.langchain import SNNEGuard
-    from snne_guard.sampling.langchain.wrappers import ChatRunnable
+    from snne_guard.langchain.wrappers import ChatRunnable
     from snne_guard.scorers import Method
 
 __all__ = ["record", "record_file", "recorded_settings", "score"]
@@ -188,20 +188,17 @@ def recorded_settings(
         guard: The guard that asks.
         messages: Sent before each question.
     """
-    from snne_guard.sampling.langchain.providers import (
-        answer_settings_of,
-        model_name_of,
-    )
+    from snne_guard.langchain.wrappers import ModelTree
 
-    drawn = guard.settings
+    drawn, asked = guard.settings, ModelTree(guard.guarded)
     return {
-        **model_name_of(guard.guarded),
+        **asked.named,
         "temperature": drawn.temperature,
         "samples": drawn.n_samples,
         "system": next((text for role, text in messages if role == "system"), None),
         "self_check": drawn.checker and drawn.checker.prompt,
         "views": [view.name for view in drawn.drawn_views] or None,
-        **answer_settings_of(guard.guarded),
+        **asked.answer_settings,
     }
 
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from snne_guard.call import Sender
-from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.engine import Draw, ProviderCapabilities, Reply, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, Sample
 

@@ -11,16 +11,10 @@ from os import PathLike
 from types import NoneType
 from typing import Any, get_args
 
-from snne_guard.checks import (
-    check_choice,
-    check_function,
-    check_number,
-    check_whole,
-)
+from snne_guard.checks import check_choice, check_function, check_number, check_whole
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.policy import Policy
 from snne_guard.errors import ConfigurationError
-from snne_guard.observers import Observers
 from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
@@ -80,7 +74,6 @@ class GuardSettings:
         drawn_views: The views that samples are drawn in, in turn.
         sample_views: The view of each sample, None without views.
         policy: Turns an uncertainty into a decision.
-        notifier: The observers, to which drivers hand assessments.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -118,7 +111,6 @@ class GuardSettings:
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
-    notifier: Observers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -128,7 +120,6 @@ class GuardSettings:
         for name, function in SIMILARITIES.items():
             if self.similarity is function:
                 self._set("similarity", name)
-        self._set("notifier", Observers(self.observers))
         if isinstance(self.calibration, str | PathLike):
             self._set("calibration", Calibration.load(self.calibration))
         self._set("drawn_views", resolve_views(self.views))
@@ -214,6 +205,13 @@ class GuardSettings:
     def _check_kinds(self) -> None:
         for name, kinds in _KINDS.items():
             _check_kind(getattr(self, name), *kinds, what=name)
+        for observer in self.observers:
+            if not callable(getattr(observer, "on_assessment", None)):
+                msg = (
+                    "an observer needs a method on_assessment(assessment); "
+                    f"{type(observer).__name__} has none"
+                )
+                raise ConfigurationError(msg)
         check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
         check_choice(self.schedule, get_args(Schedule), what="schedule")
         if self.question is not None:

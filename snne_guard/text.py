@@ -1,11 +1,10 @@
-"""Text from models, servers and files, made fit to be shown or stored."""
+"""Whether a text shows anything, and how it is shown on a terminal or a page."""
 
 from __future__ import annotations
 
-import os
-import re
+from unicodedata import category
 
-__all__ = ["printable", "without_secrets"]
+__all__ = ["is_visible", "printable"]
 
 # Control characters of 7 and 8 bits, and those that turn the direction of writing.
 _PICTURES = {
@@ -17,23 +16,8 @@ _PICTURES = {
 }
 _ALL_BUT_LINES = {code: seen for code, seen in _PICTURES.items() if code != ord("\n")}
 
-_SHORTEST_SECRET = 8
-_SECRETS = (
-    # Keys that show what they are.
-    (re.compile(r"\b(?:(?:sk|gsk|xai|pplx|hf)[-_]|AIza|Bearer )[\w-]{8,}"), "***"),
-    # user:password@ in an address.
-    (re.compile(r"://[^\s/]+@"), "://***@"),
-    # What stands behind such a name, as in "x-api-key: ..." or {'password': '...'}.
-    (
-        re.compile(
-            r"((?:api[-_ ]?key|authorization|password|secret|token)"
-            r"(?: provided)?[\"']?\s*[:=]\s*[\"']?(?:(?:basic|bearer|token) )?)"
-            r"[^\s\"',;&}]+",
-            re.IGNORECASE,
-        ),
-        r"\1***",
-    ),
-)
+# Letters or symbols according to Unicode, but invisible.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -52,20 +36,14 @@ def printable(text: str, *, lines: bool = False) -> str:
     return encodable.translate(_ALL_BUT_LINES if lines else _PICTURES)
 
 
-def without_secrets(text: str) -> str:
-    """Return a text with ``***`` in place of keys and passwords, as far as we see them.
-
-    It knows the values of environment variables that are named after a key, the usual
-    shapes of keys, what follows a name such as ``api_key``, and passwords in addresses.
+def is_visible(text: str, /) -> bool:
+    r"""Return whether a text has a visible character.
 
     Example:
-        >>> without_secrets("401 from http://me:pw@host: bad 'api_key': 'abc'")
-        "401 from http://***@host: bad 'api_key': '***'"
+        >>> is_visible("Paris"), is_visible("\u200b \u3164")
+        (True, False)
     """
-    for name, value in os.environ.items():
-        named = name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
-        if named and len(value) >= _SHORTEST_SECRET:  # a shorter one may be a word
-            text = text.replace(value, "***")
-    for pattern, replacement in _SECRETS:
-        text = pattern.sub(replacement, text)
-    return text
+    return any(
+        category(character)[0] not in "CMZ" and character not in _BLANK
+        for character in text
+    )

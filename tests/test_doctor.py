@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snne_guard.doctor import Report, examine
-from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
+from snne_guard.engine import Draw, ProviderCapabilities, Reply
 from snne_guard.types import Cost, Sample
 
 _numbers = itertools.count()

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard import score
-from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.engine import (
+    Draw,
+    GuardState,
+    Outcome,
+    ProviderCapabilities,
+    Reply,
+    Request,
+)
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.replies import Draw, ProviderCapabilities, Reply
 from snne_guard.self_check import SelfCheck, read_self_check
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Cost, Sample

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from snne_guard.text import printable, without_secrets
+from snne_guard.redaction import without_secrets
+from snne_guard.text import printable
 
 
 def test_a_text_from_outside_steers_no_terminal() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from snne_guard.call import GuardState, Outcome, Request
 from snne_guard.decision import Calibration
+from snne_guard.engine import Draw, GuardState, Outcome, ProviderCapabilities, Request
 from snne_guard.errors import ConfigurationError
-from snne_guard.sampling.replies import Draw, ProviderCapabilities
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Prices, Sample
 from snne_guard.views import VIEWS, View, final_answer

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.paper.tables import compare, format_table
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Recording
-from snne_guard.evaluation.evaluate import TITLES
+from snne_guard.evaluation.ranking import TITLES
 
 __all__ = ["ABLATIONS", "ablate"]
 

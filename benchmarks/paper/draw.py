@@ -14,9 +14,9 @@ from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
-from snne_guard.evaluation.drawn import drawn_fields
-from snne_guard.evaluation.record import RecordingRun, record
-from snne_guard.sampling.huggingface import (
+from snne_guard.evaluation.recorded_calls import drawn_fields
+from snne_guard.evaluation.recorder import RecordingRun, record
+from snne_guard.huggingface import (
     Completion,
     GenerationSettings,
     HuggingFaceModel,

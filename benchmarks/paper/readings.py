@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_entailment
+from snne_guard.arrays import as_entailment
 from snne_guard.scorers import METHODS, Method, snne, wsnne
-from snne_guard.scorers.eigen_score import eigen_score
 from snne_guard.scorers.entailment import entailment_ratio
-from snne_guard.scorers.entropy import cluster_masses, entropy
 from snne_guard.scorers.graph import degree, lexical_similarity
-from snne_guard.scorers.kle import (
+from snne_guard.scorers.hidden_states import eigen_score
+from snne_guard.scorers.kernel_entropy import (
     heat_kernel,
     kle,
     kle_full,
@@ -31,8 +30,9 @@ from snne_guard.scorers.kle import (
     unit_trace,
     von_neumann_entropy,
 )
-from snne_guard.scorers.sar import sar, token_sar
-from snne_guard.scorers.snne import softmax_weights
+from snne_guard.scorers.nearest_neighbor import softmax_weights
+from snne_guard.scorers.relevance import sar, token_sar
+from snne_guard.scorers.semantic_entropy import cluster_masses, entropy
 from snne_guard.similarity import rouge_l_paper
 from snne_guard.types import FloatArray
 

@@ -19,7 +19,7 @@ from snne_guard.evaluation import (
     evaluate,
     resolve_grader,
 )
-from snne_guard.evaluation.evaluate import TITLES
+from snne_guard.evaluation.ranking import TITLES
 from snne_guard.similarity import CrossEncoder
 
 __all__ = ["compare", "format_table", "paper_methods", "tables"]

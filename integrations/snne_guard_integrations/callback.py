@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langsmith import get_current_run_tree  # langchain-core requires it
 
 from snne_guard import SNNEGuard
-from snne_guard.observers import Observers
+from snne_guard.engine import Observers
 
 __all__ = ["SNNECallbackHandler"]
 

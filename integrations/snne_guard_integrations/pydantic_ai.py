@@ -8,12 +8,18 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NoReturn
 
-from snne_guard import ConfigurationError, MissingExtraError
-from snne_guard.call import GuardState, Outcome, Request
-from snne_guard.drivers import tasks
-from snne_guard.limiter import Limiter
-from snne_guard.sampling.reading import read_cost, read_sample
-from snne_guard.sampling.replies import Draw, Reply
+from snne_guard import ConfigurationError, MissingExtraError, engine
+from snne_guard.engine import (
+    Draw,
+    GuardState,
+    Limiter,
+    Observers,
+    Outcome,
+    Reply,
+    Request,
+    read_cost,
+    read_sample,
+)
 from snne_guard.settings import GuardSettings
 
 try:
@@ -94,6 +100,7 @@ class GuardedModel(WrapperModel):
         self._guard = GuardSettings(fallback=other, **options)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
+        self._observers = Observers(self._guard.observers)
 
     async def request(
         self,
@@ -105,7 +112,7 @@ class GuardedModel(WrapperModel):
         params = model_request_parameters
         sender = _Sender(self.wrapped, messages, model_settings, params)
         request = self._request(messages, sender.given, params)
-        outcome = await tasks.run(request, sender)
+        outcome = await engine.arun(request, sender)
         if outcome.delivery == "fallback":
             other: Model = self._guard.fallback
             response = await other.request(messages, model_settings, params)
@@ -150,6 +157,7 @@ class GuardedModel(WrapperModel):
             structured=bool(params.output_tools) and not params.function_tools,
             context=self._guard.context_of(messages),
             side_effects=bool(params.native_tools) or "openai_conversation_id" in given,
+            observers=self._observers,
             answer_settings={
                 "model": self.wrapped.model_name,
                 "answer_temperature": given.get("temperature"),

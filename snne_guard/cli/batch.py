@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from snne_guard.call import Request, Sender
 from snne_guard.cli.console import note
+from snne_guard.engine import Request, Sender
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.evaluation.record import RecordingRun
+from snne_guard.evaluation.recorder import RecordingRun
 from snne_guard.evaluation.recordings import Question
-from snne_guard.text import without_secrets
+from snne_guard.redaction import without_secrets
 
 if TYPE_CHECKING:
     import openai
@@ -39,8 +39,7 @@ def record_by_batch(
     """
     from langchain_core.messages import convert_to_messages
 
-    from snne_guard.langchain.conversion import prepare
-    from snne_guard.sampling.langchain.wrappers import models_in, rebuild
+    from snne_guard.langchain.wrappers import rebuild
 
     try:
         import httpx2
@@ -52,7 +51,7 @@ def record_by_batch(
         name, newer = error.name or "openai", 'pip install "openai>=3"'
         raise MissingExtraError(name, extra="openai", command=newer) from error
 
-    chat: Any = models_in(guard.guarded)[0]
+    chat: Any = guard.guarded
     if chat.root_client is None:
         msg = "expected a key in OPENAI_API_KEY, but it is not set"
         raise ConfigurationError(msg)
@@ -69,7 +68,7 @@ def record_by_batch(
 
         def prepared(question: Question) -> tuple[Request, Sender]:
             asked = convert_to_messages([*messages, ("human", question.prompt)])
-            return prepare(guard.model_copy(update=change), asked)
+            return guard.model_copy(update=change).prepared(asked)
 
         return prepared
 

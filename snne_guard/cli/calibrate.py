@@ -14,8 +14,8 @@ from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import read_labelled
-from snne_guard.evaluation.calibrate import CalibrationResult
-from snne_guard.evaluation.calibrate import calibrate as make_calibration
+from snne_guard.evaluation.calibrating import CalibrationResult
+from snne_guard.evaluation.calibrating import calibrate as make_calibration
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable

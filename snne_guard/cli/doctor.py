@@ -40,16 +40,16 @@ def doctor(
     """
     from langchain_core.messages import HumanMessage
 
-    from snne_guard.sampling.langchain.providers import capabilities
-    from snne_guard.sampling.langchain.sender import LangChainSender
+    from snne_guard.langchain.sender import LangChainSender
+    from snne_guard.langchain.wrappers import ModelTree
 
-    chat = chat_model(model, base_url=base_url, max_tokens=max_tokens)
+    asked = ModelTree(chat_model(model, base_url=base_url, max_tokens=max_tokens))
 
     def sender(prompt: str) -> LangChainSender:
-        return LangChainSender(chat, [HumanMessage(prompt)])
+        return LangChainSender(asked, [HumanMessage(prompt)])
 
     with asking("asking the model"):
-        report = examine(sender, capabilities=capabilities(chat))
+        report = examine(sender, capabilities=asked.capabilities())
     _print(report)
     if not report.ok:
         raise typer.Exit(_UNTRUSTED)

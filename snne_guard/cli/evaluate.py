@@ -20,9 +20,9 @@ from snne_guard.cli.console import check_outputs, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation import Evaluation, read_labelled, risk_coverage
-from snne_guard.evaluation.evaluate import BASELINE, TITLES
-from snne_guard.evaluation.evaluate import evaluate as evaluate_recordings
 from snne_guard.evaluation.jsonl import beside
+from snne_guard.evaluation.ranking import BASELINE, TITLES
+from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
 from snne_guard.evaluation.recipes import RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.text import printable

@@ -13,12 +13,12 @@ from rich.console import Console
 from snne_guard.cli.console import note
 from snne_guard.errors import ConfigurationError, MissingExtraError, SnneGuardError
 from snne_guard.evaluation import Grader, JudgeGrader, resolve_grader
-from snne_guard.text import without_secrets
+from snne_guard.redaction import without_secrets
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from snne_guard.sampling.langchain.wrappers import ChatRunnable
+    from snne_guard.langchain.wrappers import ChatRunnable
 
 __all__ = ["asking", "chat_model", "messages_before", "named_grader"]
 
@@ -74,7 +74,7 @@ def chat_model(
             model = embedded_model(**_EMBEDDED | options)
         stop = ["\n"] if stop is None else stop
     elif local:
-        from snne_guard.langchain import TransformersChatModel
+        from snne_guard.huggingface import TransformersChatModel
 
         model = TransformersChatModel.from_pretrained(name[3:], **options)
     else:

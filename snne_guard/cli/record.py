@@ -21,8 +21,8 @@ from snne_guard.cli.models import chat_model, messages_before
 from snne_guard.cli.render import cost_in_words
 from snne_guard.distributed import record_file, recorded_settings
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation.record import RecordingRun
-from snne_guard.evaluation.record import record as draw
+from snne_guard.evaluation.recorder import RecordingRun
+from snne_guard.evaluation.recorder import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Assessment, Cost, Prices
@@ -126,7 +126,7 @@ def record(
     interrupted.
     """
     from snne_guard.langchain import SNNEGuard
-    from snne_guard.sampling.langchain.providers import capabilities
+    from snne_guard.langchain.wrappers import ModelTree
 
     if batch and (ray or not model.startswith("openai:")):
         msg = "--batch openai needs --model openai:NAME and does not work with --ray"
@@ -159,7 +159,7 @@ def record(
         settings["model"] = model
     # The view of each request, and how many replies it brings; the answer's is first.
     turns = guard.settings.sample_views
-    takes_n = capabilities(guard.guarded).n
+    takes_n = ModelTree(guard.guarded).capabilities().n
     sampling = Counter(turns).items() if takes_n else ((view, 1) for view in turns)
     requests = [(None, 1), *sampling]
     running = partial(

@@ -14,7 +14,7 @@ import typer
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress, source
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
-from snne_guard.evaluation.rescore import score_fields, score_recording
+from snne_guard.evaluation.scoring import score_fields, score_recording
 from snne_guard.types import Score
 
 __all__ = ["score"]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.decision.graded import graded_answers
+from snne_guard.decision.labels import graded_answers
 from snne_guard.errors import MissingExtraError
 from snne_guard.files import STRICT
 from snne_guard.types import FloatArray

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from snne_guard.checks import check_number
 from snne_guard.decision import risk_control
-from snne_guard.decision.graded import graded_answers, uncertainties
+from snne_guard.decision.labels import graded_answers, uncertainties
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT
 

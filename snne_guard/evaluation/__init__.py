@@ -1,11 +1,5 @@
 """Recorded answers, their grading, and the evaluation of uncertainties on them."""
 
-from snne_guard.evaluation.evaluate import (
-    Evaluation,
-    MethodResult,
-    SentenceRanking,
-    evaluate,
-)
 from snne_guard.evaluation.grade import (
     GRADERS,
     Grade,
@@ -27,6 +21,12 @@ from snne_guard.evaluation.metrics import (
     risk_coverage,
 )
 from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
+from snne_guard.evaluation.ranking import (
+    Evaluation,
+    MethodResult,
+    SentenceRanking,
+    evaluate,
+)
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,

@@ -23,13 +23,13 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.call import Outcome, Request, Sender, Work
-from snne_guard.engine import guarded_call
+from snne_guard.engine import Draw, Failure, Outcome, Reply, Request, Sender
+from snne_guard.engine.call import guarded_call
+from snne_guard.engine.protocol import Work
+from snne_guard.engine.retrying import ATTEMPTS, is_transient_status
 from snne_guard.evaluation.jsonl import digest, json_line, read_objects
-from snne_guard.evaluation.record import RecordingRun
+from snne_guard.evaluation.recorder import RecordingRun
 from snne_guard.evaluation.recordings import Question
-from snne_guard.sampling.replies import Draw, Failure, Reply
-from snne_guard.sampling.retrying import ATTEMPTS, is_transient_status
 from snne_guard.types import Assessment
 
 __all__ = [

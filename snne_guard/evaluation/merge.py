@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation.drawn import check_same_settings, how_drawn
 from snne_guard.evaluation.jsonl import beside, read_appended
+from snne_guard.evaluation.recorded_calls import check_same_settings, how_drawn
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,

@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_numbers
-from snne_guard.decision.graded import as_labels
+from snne_guard.arrays import as_numbers
+from snne_guard.decision.labels import as_labels
 from snne_guard.errors import InputError
 from snne_guard.types import FloatArray, IntArray
 

@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from snne_guard.evaluation.drawn import PLAIN, how_drawn, recorded_replies
+from snne_guard.engine.reply_set import select_members
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
+from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn, recorded_replies
 from snne_guard.evaluation.recordings import Recording, shard_of
-from snne_guard.sampling.members import select_members
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, DrawCost, Prices, Sample

@@ -1,11 +1,8 @@
-"""SNNEGuard for LangChain, and local models to guard.
-
-Importing this package loads LangChain but not torch.
-"""
+"""SNNEGuard for LangChain, and a small local model to try it on."""
 
 from snne_guard.langchain.embedded import embedded_model
 from snne_guard.langchain.guard import SNNEGuard
-from snne_guard.langchain.transformers import TransformersChatModel
-from snne_guard.sampling.langchain.messages import is_refusal
+from snne_guard.langchain.messages import is_refusal
+from snne_guard.langchain.providers import Provider
 
-__all__ = ["SNNEGuard", "TransformersChatModel", "embedded_model", "is_refusal"]
+__all__ = ["Provider", "SNNEGuard", "embedded_model", "is_refusal"]

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForLLMRun,
-    CallbackManagerForLLMRun,
-)
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict
 
-from snne_guard.call import GuardState
 from snne_guard.decision import Calibration
-from snne_guard.drivers import tasks, threads
+from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain import conversion
-from snne_guard.langchain.conversion import prepare
-from snne_guard.langchain.structured import structured_output
-from snne_guard.limiter import Limiter
-from snne_guard.sampling.langchain.messages import as_chunk
-from snne_guard.sampling.langchain.providers import answer_settings_of, model_name_of
-from snne_guard.sampling.langchain.wrappers import ChatRunnable, models_in, rebuild
+from snne_guard.langchain.calls import Frozen, GuardedCalls
+from snne_guard.langchain.providers import Provider
+from snne_guard.langchain.structured import guarded_chain
+from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, rebuild
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings
@@ -47,11 +36,8 @@ from snne_guard.views import View
 
 __all__ = ["SNNEGuard"]
 
-Frozen = Annotated[Any, Field(frozen=True)]
-"""A field that cannot be set; ``GuardSettings`` checks what is in it."""
 
-
-class SNNEGuard(BaseChatModel):
+class SNNEGuard(GuardedCalls):
     """Asks a chat model several times and acts on how far its answers differ.
 
     The guard is a chat model itself. Put it wherever the model stands: in a chain, an
@@ -125,6 +111,8 @@ class SNNEGuard(BaseChatModel):
         context: The text that the model was given to answer from, or a function that
             returns it from the messages. Each sentence then says how far it is
             ``grounded`` in it.
+        provider: How the model's class is asked for samples, where the table of
+            providers does not know it, or knows it wrongly.
 
     Raises:
         ConfigurationError: An option makes no sense, or differs from what the
@@ -142,7 +130,6 @@ class SNNEGuard(BaseChatModel):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    guarded: Frozen
     n: Frozen
     threshold: Frozen
     calibration: Frozen
@@ -168,13 +155,7 @@ class SNNEGuard(BaseChatModel):
     spans: Frozen
     span_threshold: Frozen
     context: Frozen
-    # Not options: ``paper`` sets the first one, ``with_structured_output`` the second,
-    # and all copies of a guard share the third.
-    include_answer: Frozen = True
-    structured: Frozen = False
-    shared: Frozen = Field(default=None, repr=False)
-
-    _settings: GuardSettings = PrivateAttr()
+    include_answer: Frozen = True  # no option; ``paper`` sets it
 
     def __init__(
         self,
@@ -205,20 +186,47 @@ class SNNEGuard(BaseChatModel):
         spans: bool | str | SpanSimilarity = False,
         span_threshold: float | None = None,
         context: str | Callable[[list[BaseMessage]], str | None] | None = None,
+        provider: Provider | None = None,
         **fields: Any,
     ) -> None:
-        named = {**locals(), **fields}
-        names = [option.name for option in dataclasses.fields(GuardSettings)]
-        options = {name: named[name] for name in names if name in named}
-        settings = GuardSettings(**options)
+        options: dict[str, Any] = {
+            "n": n,
+            "threshold": threshold,
+            "calibration": calibration,
+            "on_uncertain": on_uncertain,
+            "fallback": fallback,
+            "refusal": refusal,
+            "on_error": on_error,
+            "method": method,
+            "similarity": similarity,
+            "temperature": temperature,
+            "question": question,
+            "tool_calls": tool_calls,
+            "min_samples": min_samples,
+            "schedule": schedule,
+            "timeout": timeout,
+            "sample_timeout": sample_timeout,
+            "max_concurrency": max_concurrency,
+            "sample_rate": sample_rate,
+            "prices": prices,
+            "observers": observers,
+            "self_check": self_check,
+            "views": views,
+            "spans": spans,
+            "span_threshold": span_threshold,
+            "context": context,
+        }
+        counted = fields.get("include_answer", True)
+        settings = GuardSettings(**options, include_answer=counted)
         if not isinstance(options["fallback"], Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
-        first = models_in(guarded)[0]
+        inside = ModelTree(guarded, provider=provider)
+        first = inside.targets[0].model
         shared = fields.get("shared")
-        if shared is None or shared.limiter.size != settings.max_concurrency:
-            shared = GuardState(Limiter(settings.max_concurrency))
+        if shared is None or shared.limiter.size != max_concurrency:
+            shared = GuardState(Limiter(max_concurrency))
         values = {
             # Taken from the guarded model unless given.
             "profile": getattr(first, "profile", None),
@@ -226,14 +234,15 @@ class SNNEGuard(BaseChatModel):
             **options,
             **fields,
             "guarded": guarded,
+            "provider": provider,
             "calibration": settings.calibration,
             "cache": False,  # a cached assessment would describe other draws
             "shared": shared,
         }
         super().__init__(**values)
         self._settings = settings
-        drawn_with = answer_settings_of(self.guarded)
-        settings.check_calibration({**drawn_with, **model_name_of(self.guarded)})
+        self._observers = Observers(settings.observers)
+        settings.check_calibration({**inside.answer_settings, **inside.named})
 
     @classmethod
     def paper(cls, model: ChatRunnable, **options: Any) -> Self:
@@ -278,9 +287,8 @@ class SNNEGuard(BaseChatModel):
         return cls(model, **{**calibration.guard_settings(), **options})
 
     @property
-    def settings(self) -> GuardSettings:
-        """The options, validated."""
-        return self._settings
+    def _inside(self) -> ModelTree:
+        return ModelTree(self.guarded, provider=self.provider)
 
     # -- What LangChain asks of a chat model -------------------------------------------
 
@@ -291,19 +299,19 @@ class SNNEGuard(BaseChatModel):
     @property
     def model_name(self) -> str | None:
         """Name of the guarded model, None where it has none."""
-        return model_name_of(self.guarded).get("model")
+        return self._inside.named.get("model")
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
-        inner = models_in(self.guarded)[0]
+        inner = self._inside.targets[0].model
         return inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001 - tracers want the real model's
 
     def get_num_tokens(self, text: str) -> int:
         """Return the number of tokens as the guarded model counts them."""
-        return models_in(self.guarded)[0].get_num_tokens(text)
+        return self._inside.targets[0].model.get_num_tokens(text)
 
     def get_num_tokens_from_messages(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of tokens of messages as the guarded model counts them."""
-        inner = models_in(self.guarded)[0]
+        inner = self._inside.targets[0].model
         return inner.get_num_tokens_from_messages(*args, **kwargs)
 
     def model_copy(
@@ -345,95 +353,21 @@ class SNNEGuard(BaseChatModel):
         """Return the model's structured output, guarded before any parser sees it.
 
         Replies are compared value by value. A refusal would not fit the schema, so a
-        refused answer raises ``UncertainAnswerError``.
+        refused answer raises ``UncertainAnswerError``. With ``on_uncertain="fallback"``
+        the fallback is asked for the same schema, in its own form; otherwise it is not
+        asked, and a function as ``on_uncertain`` cannot choose it.
         """
-        return structured_output(self, schema, include_raw=include_raw, **kwargs)
-
-    # -- One call ----------------------------------------------------------------------
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        outcome = threads.run(*prepare(self, messages, stop, run_manager, kwargs))
-        message = conversion.message_of(self, outcome)
-        if message is None:
-            config = conversion.child_config(run_manager)
-            message = self.fallback.invoke(messages, config)
-        return conversion.result_of(message, outcome)
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        outcome = await tasks.run(*prepare(self, messages, stop, run_manager, kwargs))
-        message = conversion.message_of(self, outcome)
-        if message is None:
-            config = conversion.child_config(run_manager)
-            message = await self.fallback.ainvoke(messages, config)
-        return conversion.result_of(message, outcome)
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        if self.settings.withholds:
-            result = self._generate(messages, stop, run_manager, **kwargs)
-            yield as_chunk(result.generations[0].message)
-            return
-        prepared = prepare(self, messages, stop, run_manager, kwargs)
-        with closing(threads.stream(*prepared)) as items:
-            for item in items:
-                yield conversion.streamed(item)
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        if self.settings.withholds:
-            result = await self._agenerate(messages, stop, run_manager, **kwargs)
-            yield as_chunk(result.generations[0].message)
-            return
-        prepared = prepare(self, messages, stop, run_manager, kwargs)
-        async with aclosing(tasks.stream(*prepared)) as items:
-            async for item in items:
-                yield conversion.streamed(item)
-
-    def assess(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None = None
-    ) -> Assessment:
-        """Return everything about one call, the samples and the matrix included.
-
-        It never withholds an answer, nor raises because one is uncertain: ``decision``
-        says what the guard would do. No callback handler sees the call.
-
-        Args:
-            messages: What the model takes.
-            answer: An answer that you already have; only samples are drawn then.
-
-        Raises:
-            Exception: The model's own error, if it fails to answer.
-        """
-        conversation = self._convert_input(messages).to_messages()
-        prepared = prepare(self, conversation, answer=answer)
-        return threads.run(*prepared).assessed()
-
-    async def aassess(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None = None
-    ) -> Assessment:
-        """Do what ``assess`` does without blocking the event loop."""
-        conversation = self._convert_input(messages).to_messages()
-        prepared = prepare(self, conversation, answer=answer)
-        return (await tasks.run(*prepared)).assessed()
+        # A fallback takes the place of the whole chain, with a parser of its own.
+        update: dict[str, Any] = {"structured": True, "fallback": None, "refusal": None}
+        falls_back = self.on_uncertain == "fallback"
+        if falls_back:
+            update["on_uncertain"] = "raise"
+        inner = self.model_copy(update=update)
+        given = {"include_raw": include_raw, **kwargs}
+        chain = guarded_chain(inner.guarded, inner.bind, schema, **given)
+        if chain is None:
+            chain = BaseChatModel.with_structured_output(inner, schema, **given)
+        if not falls_back:
+            return chain
+        instead = self.fallback.with_structured_output(schema, include_raw=include_raw)
+        return chain.with_fallbacks([instead])

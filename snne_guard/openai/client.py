@@ -8,24 +8,18 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from os import PathLike
-from typing import Any, NoReturn, Self, TypedDict, Unpack, get_args, overload
-from urllib.parse import urlsplit
+from typing import Any, Self, TypedDict, Unpack, get_args, overload
 
 import openai
 
 from snne_guard.checks import check_choice
 from snne_guard.decision import Calibration
+from snne_guard.engine import Limiter, Observers
 from snne_guard.errors import ConfigurationError
-from snne_guard.limiter import Limiter
-from snne_guard.openai.answers import RefusalAs
-from snne_guard.openai.guard import AsyncClientGuard, ClientGuard
-from snne_guard.sampling.openai.apis import (
-    Api,
-    ApiObject,
-    ApiRequest,
-    ChatApi,
-    ResponsesApi,
-)
+from snne_guard.openai.apis import ApiObject
+from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
+from snne_guard.openai.delivery import RefusalAs
+from snne_guard.openai.request import ApiRequest, guarded_request
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
@@ -43,12 +37,6 @@ from snne_guard.types import (
 from snne_guard.views import View
 
 __all__ = ["AsyncGuardedOpenAI", "GuardOptions", "GuardedOpenAI", "guard_client"]
-
-_APIS: dict[str, Api] = {
-    "/chat/completions": ChatApi(),
-    "/responses": ResponsesApi(),
-}
-_RAW_HEADER = "x-stainless-raw-response"
 
 
 class GuardOptions(TypedDict, total=False):
@@ -92,7 +80,7 @@ class _Guarded:
 
     def post(self, path: str, **given: object) -> ApiObject:
         """Send a request, guarded if it asks for an answer; async callers await it."""
-        request = _guarded_request(path, given)
+        request = guarded_request(path, given)
         if request is None:
             return self._snne_guard.client.post(path, **given)
         return self._snne_handle(request)
@@ -119,7 +107,7 @@ class _Guarded:
             >>> seen
             []
         """
-        return self._snne_guard.settings.notifier.collected()
+        return self._snne_guard.observers.collected()
 
     def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
         """Call ``create`` of a client that assesses where this one answers."""
@@ -233,6 +221,7 @@ def guard_client(
         client=client,
         settings=settings,
         limiter=Limiter(settings.max_concurrency),
+        observers=Observers(settings.observers),
         refusal_as=refusal_as,
     )
     guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guard)
@@ -277,46 +266,3 @@ def _guarded_class(kind: Any) -> Any:  # noqa: ANN401 - no static type has both 
     tasks = issubclass(kind, openai.AsyncOpenAI)
     base = AsyncGuardedOpenAI if tasks else GuardedOpenAI
     return type(f"Guarded{kind.__name__}", (base, kind), {})
-
-
-# -- Which requests are guarded --------------------------------------------------------
-
-
-def _guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
-    """Return a request that is to be guarded, None for one that passes through."""
-    place = f"/{urlsplit(path).path.strip('/')}"  # also of a whole address
-    api = next((api for end, api in _APIS.items() if place.endswith(end)), None)
-    if api is None:
-        return None
-    options = {**(given.get("options") or {})}
-    body, cast_to = given.get("body"), given.get("cast_to")
-    known = isinstance(cast_to, type) and issubclass(cast_to, openai.BaseModel)
-    if not (isinstance(body, Mapping) and known):
-        _refuse("a reply class of your own, or a body that is not a dict,")
-    headers = {name.lower(): name for name in options.get("headers") or {}}
-    if _RAW_HEADER in headers:
-        options["headers"] = {**options["headers"]}
-        how = options["headers"].pop(headers[_RAW_HEADER])
-        if how != "stream" or not given.get("stream"):
-            _refuse("with_raw_response, or with_streaming_response without a stream,")
-    body = {**body, **(options.pop("extra_json", None) or {})}
-    if (body.get("n") or 1) != 1:
-        _refuse("n above 1, which asks for several answers of which one is assessed,")
-    if body.get("background"):
-        _refuse("background=True, whose answer is fetched later,")
-    return ApiRequest(
-        api=api,
-        path=path,
-        body=body,
-        options=options,
-        cast_to=cast_to,
-        stream_cls=given.get("stream_cls") if given.get("stream") else None,
-    )
-
-
-def _refuse(what: str) -> NoReturn:
-    msg = (
-        f"a guard does not support {what} since it could neither hold back the "
-        "answer nor assess it"
-    )
-    raise ConfigurationError(msg)

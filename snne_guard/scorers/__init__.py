@@ -10,8 +10,8 @@ options that are out of range ConfigurationError; rounding errors are clipped.
 """
 
 from snne_guard.scorers.method import Method
+from snne_guard.scorers.nearest_neighbor import bounds, snne, uncertainty, wsnne
 from snne_guard.scorers.scoring import METHODS, ResponseSet, resolve_method, score
-from snne_guard.scorers.snne import bounds, snne, uncertainty, wsnne
 
 __all__ = [
     "METHODS",

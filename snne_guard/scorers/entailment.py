@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_entailment
+from snne_guard.arrays import as_entailment
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import as_logprobs
+from snne_guard.arrays import as_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.similarity.tokens import unicode_tokens
 

@@ -14,25 +14,25 @@ from typing import Any, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from snne_guard.checks import (
+from snne_guard.arrays import (
     as_entailment,
     as_equivalence,
     as_similarity,
     as_token_logprobs,
-    check_number,
 )
+from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers.eigen_score import METHODS as EIGEN_SCORE
 from snne_guard.scorers.entailment import METHODS as ENTAILMENT
-from snne_guard.scorers.entropy import METHODS as ENTROPY
-from snne_guard.scorers.entropy import greedy_clusters
 from snne_guard.scorers.graph import METHODS as GRAPH
-from snne_guard.scorers.kle import METHODS as KLE
-from snne_guard.scorers.kle import edge_weights
+from snne_guard.scorers.hidden_states import METHODS as EIGEN_SCORE
+from snne_guard.scorers.kernel_entropy import METHODS as KLE
+from snne_guard.scorers.kernel_entropy import edge_weights
 from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
 from snne_guard.scorers.method import ANCHORS, Method
-from snne_guard.scorers.sar import METHODS as SAR
-from snne_guard.scorers.snne import METHODS as SNNE
+from snne_guard.scorers.nearest_neighbor import METHODS as SNNE
+from snne_guard.scorers.relevance import METHODS as SAR
+from snne_guard.scorers.semantic_entropy import METHODS as ENTROPY
+from snne_guard.scorers.semantic_entropy import greedy_clusters
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import (
     NLI,
@@ -41,7 +41,7 @@ from snne_guard.similarity import (
     resolve_similarity,
 )
 from snne_guard.similarity.lexical import check_texts
-from snne_guard.similarity.tokens import is_visible
+from snne_guard.text import is_visible
 from snne_guard.types import FloatArray, IntArray, Score, Similarity
 
 __all__ = [

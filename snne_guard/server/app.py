@@ -20,10 +20,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Lifespan
 
 from snne_guard.server.config import ServerConfig
-from snne_guard.server.gate import Gate
+from snne_guard.server.endpoints import Service
 from snne_guard.server.metrics import Metrics, live_routes
+from snne_guard.server.middleware import Gate
 from snne_guard.server.replies import JSON
-from snne_guard.server.service import Service
 
 __all__ = ["create_app", "run"]
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
-import os
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import Headers
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
-from snne_guard.server.faults import Fault
 from snne_guard.types import Prices
 
 __all__ = [
-    "Access",
-    "KeyTable",
+    "KeyOptions",
     "ServerConfig",
     "guard_options",
     "load_config",
@@ -151,93 +144,3 @@ def requires_keys(host: str) -> bool:
         return not ipaddress.ip_address(host).is_loopback
     except ValueError:
         return True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """What a request may do.
-
-    Attributes:
-        policy: The policy that holds for it.
-        files: Whether it may use ``/v1/files``.
-        authorization: The header that is sent upstream; None: none is.
-        secret: The server's own key for the upstream, blank if it needs none; None if
-            the client's key is sent.
-    """
-
-    policy: str
-    files: bool = True
-    authorization: str | None = field(default=None, repr=False)
-    secret: str | None = field(default=None, repr=False)
-
-
-class KeyTable:
-    """Who may call, and under which policies.
-
-    Args:
-        config: Names the keys.
-
-    Raises:
-        ConfigurationError: A variable that a key names is not set, or the server would
-            be open to other machines without keys.
-    """
-
-    def __init__(self, config: ServerConfig) -> None:
-        if requires_keys(config.host) and not config.keys:
-            msg = (
-                f"other machines can reach {config.host}, so the file needs a table "
-                "[keys.NAME] for each key; without keys, listen on 127.0.0.1"
-            )
-            raise ConfigurationError(msg)
-        self._policies = [*config.policies]
-        self._keys = [
-            (bytes.fromhex(key.sha256), key, _upstream_key(name, key))
-            for name, key in config.keys.items()
-        ]
-
-    def access(self, headers: Headers) -> Access:
-        """Return what a request with these headers may do.
-
-        Raises:
-            Fault: Its key is unknown, or may not use the policy that it asks for.
-        """
-        authorization = headers.get("authorization")
-        if not self._keys:
-            policy = _chosen(headers, self._policies)
-            return Access(policy=policy, authorization=authorization)
-        scheme, _, given = (authorization or "").partition(" ")
-        digest = hashlib.sha256(given.strip().encode("latin-1")).digest()  # as it came
-        # All are compared, so that the timing does not reveal which one matches.
-        matching = [
-            (key, secret)
-            for known, key, secret in self._keys
-            if hmac.compare_digest(known, digest)
-        ]
-        # An empty key has a hash, too, and somebody may have put it in the table.
-        if scheme.lower() != "bearer" or not given.strip() or not matching:
-            message = "the key is missing or unknown"
-            raise Fault(401, message, code="invalid_api_key")
-        key, secret = matching[0]
-        return Access(
-            policy=_chosen(headers, key.policies),
-            files=key.files,
-            authorization=f"Bearer {secret}" if secret else None,
-            secret=secret,
-        )
-
-
-def _upstream_key(name: str, key: KeyOptions) -> str:
-    secret = os.environ.get(key.upstream_key or "", "").strip()
-    if key.upstream_key is not None and not secret:
-        msg = f"key {name} needs the environment variable {key.upstream_key}"
-        raise ConfigurationError(msg)
-    return secret
-
-
-def _chosen(headers: Headers, policies: Sequence[str]) -> str:
-    """Return the policy that a request asks for, the first if it names none."""
-    policy = headers.get("x-snne-guard-policy") or policies[0]
-    if policy not in policies:
-        message = "this key may not use that policy, or no policy has that name"
-        raise Fault(403, message, code="policy_not_allowed")
-    return policy

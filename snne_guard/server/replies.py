@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from snne_guard.server.faults import Fault
+from snne_guard.server.errors import Fault
 
 __all__ = ["JSON", "ClosingStream", "event_of", "event_stream"]
 

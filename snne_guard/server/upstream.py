@@ -10,7 +10,7 @@ import httpx2
 import openai
 from starlette.requests import Request
 
-from snne_guard.server.config import Access
+from snne_guard.server.keys import Access
 from snne_guard.server.replies import ClosingStream
 
 __all__ = ["PASSED", "UpstreamClient", "draw_headers", "forward"]

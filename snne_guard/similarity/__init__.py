@@ -9,7 +9,9 @@ question; the others say what they do with it.
 from snne_guard.similarity.content import content_f1, structured
 from snne_guard.similarity.cross_encoder import CrossEncoder
 from snne_guard.similarity.embedding import Embedding
-from snne_guard.similarity.exact import (
+from snne_guard.similarity.judge import EntailmentJudge
+from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
+from snne_guard.similarity.matches import (
     Match,
     exact,
     normalised,
@@ -17,8 +19,6 @@ from snne_guard.similarity.exact import (
     numeric,
     stated_number,
 )
-from snne_guard.similarity.judge import EntailmentJudge
-from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.nli import NLI, entail_similarity, equivalence
 from snne_guard.similarity.registry import SIMILARITIES, resolve_similarity
 from snne_guard.similarity.tokens import unicode_tokens

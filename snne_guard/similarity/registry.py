@@ -12,9 +12,9 @@ from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.similarity.content import content_f1, structured
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
-from snne_guard.similarity.exact import exact, normalised, numeric
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
 from snne_guard.similarity.local_models import name_of
+from snne_guard.similarity.matches import exact, normalised, numeric
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.types import Similarity
 

@@ -25,7 +25,6 @@ from unicodedata import category, decimal, normalize
 __all__ = [
     "compatible",
     "is_notation",
-    "is_visible",
     "rouge_tokens",
     "unicode_tokens",
 ]
@@ -123,9 +122,6 @@ _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{30}")
 _JOINER = "\u034f"  # combining grapheme joiner, which nobody sees
 
-# Letters or symbols according to Unicode, but invisible.
-_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
-
 
 def rouge_tokens(text: str, /) -> list[str]:
     """Cut a text as rouge-score does without a stemmer: lower case, ``[a-z0-9]+``.
@@ -205,19 +201,6 @@ def _are_rows(lines: Sequence[str]) -> bool:
         return True
     nested = any(line[:1].isspace() for line in lines)
     return nested and all(map(_YAML.fullmatch, lines))
-
-
-def is_visible(text: str, /) -> bool:
-    r"""Return whether a text has a visible character.
-
-    Example:
-        >>> is_visible("Paris"), is_visible("\u200b \u3164")
-        (True, False)
-    """
-    return any(
-        category(character)[0] not in "CMZ" and character not in _BLANK
-        for character in text
-    )
 
 
 def compatible(text: str, /) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, cast
 
-from snne_guard.checks import as_numbers
+from snne_guard.arrays import as_numbers
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import NLI, resolve_similarity

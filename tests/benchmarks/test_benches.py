@@ -61,7 +61,7 @@ def test_no_promise_of_a_threshold_is_broken(
         "import snne_guard",
         "from snne_guard import guard_client",
         "from snne_guard.similarity import content_f1; content_f1(['a', 'b'])",
-        "import snne_guard.sampling.huggingface",
+        "import snne_guard.huggingface",
     ],
 )
 def test_importing_loads_nothing_heavy(statement: str) -> None:

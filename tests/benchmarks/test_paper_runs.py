@@ -77,7 +77,7 @@ def test_draw_and_tables(
 
 @pytest.mark.slow
 def test_a_local_model_completes_the_prompt(questions: Path, tmp_path: Path) -> None:
-    from snne_guard.sampling.huggingface import HuggingFaceModel
+    from snne_guard.huggingface import HuggingFaceModel
     from tests.huggingface.support import make_model, make_tokenizer
 
     model = HuggingFaceModel(make_model(max_position_embeddings=4096), make_tokenizer())

@@ -11,7 +11,7 @@ import pytest
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import Recording
-from snne_guard.evaluation.calibrate import calibrate
+from snne_guard.evaluation.calibrating import calibrate
 from snne_guard.evaluation.grade import resolve_grader
 
 

@@ -20,7 +20,7 @@ from snne_guard.evaluation import (
     prr,
     read_recordings,
 )
-from snne_guard.evaluation.calibrate import calibrate
+from snne_guard.evaluation.calibrating import calibrate
 from snne_guard.scorers import METHODS, Method, score
 from snne_guard.similarity import rouge_l
 from snne_guard.types import FloatArray

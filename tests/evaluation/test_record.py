@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from snne_guard.engine.reply_set import select_members
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.evaluation.drawn import recorded_replies
-from snne_guard.evaluation.record import RecordingRun, record
+from snne_guard.evaluation.recorded_calls import recorded_replies
+from snne_guard.evaluation.recorder import RecordingRun, record
 from snne_guard.evaluation.recordings import Question, read_recordings
-from snne_guard.sampling.members import select_members
 from snne_guard.types import Assessment, Cost, Sample
 
 SETTINGS = {"model": "m", "temperature": 1.0}
@@ -191,7 +191,7 @@ def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path) -> None:
 _SLOWLY = """
 import asyncio, sys
 from tests.evaluation.test_record import SETTINGS, drawn, question
-from snne_guard.evaluation.record import RecordingRun, record
+from snne_guard.evaluation.recorder import RecordingRun, record
 
 async def ask(asked):
     await asyncio.sleep(0.02)

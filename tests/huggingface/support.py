@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from snne_guard.sampling.huggingface import HuggingFaceModel
+from snne_guard.huggingface import HuggingFaceModel
 
 # On a busy machine threads wait for one another longer than they work on so little.
 torch.set_num_threads(1)

@@ -20,9 +20,9 @@ from langchain_core.messages import (
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from snne_guard.errors import InputError
+from snne_guard.huggingface import GenerationSettings
+from snne_guard.huggingface.chat_model import TransformersChatModel
 from snne_guard.langchain import SNNEGuard
-from snne_guard.langchain.transformers import TransformersChatModel
-from snne_guard.sampling.huggingface import GenerationSettings
 from tests.huggingface.support import TOKENIZER, ids_of, teacher_forced, tiny
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
+from snne_guard.huggingface import GenerationSettings, HuggingFaceModel
 from tests.huggingface.support import (
     TOKENIZER,
     ids_of,

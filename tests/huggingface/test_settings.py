@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.sampling.huggingface import GenerationSettings, HuggingFaceModel
+from snne_guard.huggingface import GenerationSettings, HuggingFaceModel
 
 
 @pytest.mark.parametrize(

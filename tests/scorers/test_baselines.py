@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.scorers.eigen_score import eigen_score
+from snne_guard.scorers.hidden_states import eigen_score
 from snne_guard.scorers.likelihood import (
     p_true,
     perplexity,

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
-from snne_guard.scorers.entropy import semantic_entropy
-from snne_guard.scorers.kle import (
+from snne_guard.scorers.kernel_entropy import (
     cluster_kernel,
     heat_kernel,
     kle,
@@ -18,6 +17,7 @@ from snne_guard.scorers.kle import (
     matern_kernel,
     von_neumann_entropy,
 )
+from snne_guard.scorers.semantic_entropy import semantic_entropy
 from snne_guard.types import FloatArray
 from tests.scorers.support import CLUSTERS, GRAPH, MEANS
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.scorers.sar import sar, sent_sar, token_sar
+from snne_guard.scorers.relevance import sar, sent_sar, token_sar
 from snne_guard.types import FloatArray
 from tests.scorers.support import similarities
 

@@ -12,8 +12,7 @@ import pytest
 
 from snne_guard.scorers import METHODS, snne, wsnne
 from snne_guard.scorers.entailment import entailment_ratio
-from snne_guard.scorers.entropy import greedy_clusters
-from snne_guard.scorers.kle import (
+from snne_guard.scorers.kernel_entropy import (
     edge_weights,
     heat_kernel,
     kle_full,
@@ -21,7 +20,8 @@ from snne_guard.scorers.kle import (
     unit_trace,
     von_neumann_entropy,
 )
-from snne_guard.scorers.sar import token_sar
+from snne_guard.scorers.relevance import token_sar
+from snne_guard.scorers.semantic_entropy import greedy_clusters
 from snne_guard.similarity import equivalence
 from tests.scorers.vectors import (
     NEEDS_VECTORS,

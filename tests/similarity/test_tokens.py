@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_score_tokens
 
-from snne_guard.similarity.tokens import (
-    compatible,
-    rouge_tokens,
-    unicode_tokens,
-)
+from snne_guard.similarity.tokens import compatible, rouge_tokens, unicode_tokens
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 

@@ -12,9 +12,8 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from snne_guard import SNNEGuard, Span, render_marks
-from snne_guard.call import GuardState, Outcome, Request
+from snne_guard.engine import Draw, GuardState, Outcome, Reply, Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.sampling.replies import Draw, Reply
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.cutting import cutters
 from snne_guard.types import Assessment, Prices, Sample

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 
-from snne_guard.call import Draws, Outcome, Request, Work
-from snne_guard.engine import guarded_call
-from snne_guard.sampling.replies import Draw, Failure, Reply
+from snne_guard.engine import Draw, Failure, Outcome, Reply, Request
+from snne_guard.engine.call import guarded_call
+from snne_guard.engine.protocol import Draws, Work
 from snne_guard.types import Cost, Sample
 
 Scripted = str | BaseException | Sample | Reply

@@ -1,0 +1,89 @@
+"""Uncertainties and labels of graded answers as arrays, checked."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from snne_guard.arrays import as_numbers
+from snne_guard.errors import InputError
+from snne_guard.types import BoolArray, FloatArray
+
+__all__ = ["as_labels", "graded_answers", "uncertainties"]
+
+
+def uncertainties(values: ArrayLike, /) -> FloatArray:
+    """Return ``u`` of answers as an array.
+
+    Args:
+        values: ``(n,)`` in [0, 1], or ``inf`` for an answer that has no score and so
+            can never be accepted.
+
+    Raises:
+        InputError: If there are none, or one is not a number, NaN or outside [0, 1].
+    """
+    u = as_numbers(
+        values, what="uncertainty", shape=("n",), least=-math.inf, most=math.inf
+    )
+    bad = u[~((u >= 0) & (u <= 1) | (u == math.inf))]
+    if bad.size:
+        msg = (
+            "expected uncertainty in [0, 1], or inf for an answer without a score, "
+            f"got {bad[0]}"
+        )
+        raise InputError(msg)
+    return u
+
+
+def as_labels(values: ArrayLike, /) -> FloatArray:
+    """Return ``(n,)`` of 1 for a right answer and 0 for a wrong one.
+
+    Raises:
+        InputError: If there are none, or one is neither 0 nor 1.
+    """
+    labels = as_numbers(values, what="correct", shape=("n",))
+    bad = labels[~np.isin(labels, (0, 1))]
+    if bad.size:
+        msg = f"expected correct to be 0 (wrong) or 1 (correct), got {bad[0]}"
+        raise InputError(msg)
+    return labels
+
+
+def graded_answers(
+    uncertainty: ArrayLike, correct: ArrayLike, /
+) -> tuple[FloatArray, BoolArray]:
+    """Return ``u`` of graded answers, ascending, and which of them are wrong.
+
+    Args:
+        uncertainty: ``(n,)`` as for ``uncertainties``.
+        correct: ``(n,)`` 1 or True for a correct answer, 0 or False for a wrong one.
+
+    Raises:
+        InputError: If there are no answers, a label is neither 0 nor 1, the lengths
+            differ, or all labels are the same, which usually means that the grading
+            went wrong.
+
+    Example:
+        >>> graded_answers([0.5, 0.1], [0, 1])
+        (array([0.1, 0.5]), array([False, True]))
+    """
+    u = uncertainties(uncertainty)
+    wrong = as_labels(correct) == 0
+    if len(u) != len(wrong):
+        msg = (
+            "expected one label for each uncertainty, "
+            f"got {len(wrong)} labels and {len(u)} uncertainties"
+        )
+        raise InputError(msg)
+    if wrong.all() or not wrong.any():
+        kind = "wrong" if wrong.all() else "correct"
+        msg = (
+            "expected graded answers of both kinds, correct and wrong; all "
+            f"{len(wrong)} are {kind}. Check the grading"
+        )
+        raise InputError(msg)
+    # Labels break ties, so that the order of the input makes no difference.
+    order = np.lexsort((wrong, u))
+    return u[order], wrong[order]

@@ -1,1 +1,0 @@
-"""Carry out a guarded call: in threads or in tasks."""

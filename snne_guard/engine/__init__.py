@@ -1,0 +1,64 @@
+"""One guarded call, whoever asks and whatever model answers.
+
+A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three things:
+
+1. It turns what it was asked into a ``Request``: the ``GuardSettings`` and the
+   ``GuardState`` of the guard, and what it knows of the question and the provider.
+2. It has a sender, an object with ``send`` and ``asend``. Each takes a ``Draw``, asks
+   the model, and returns a ``Reply``; ``read_sample`` and ``read_cost`` read what came.
+   What the model raises, it lets through. ``options_for`` says which of the user's
+   options a draw takes over. A door that streams has a ``StreamingSender``.
+3. It calls ``run`` or ``arun``, or ``stream`` or ``astream`` where no answer can be
+   withheld, and turns the ``Outcome`` into its own message: ``delivery`` says what the
+   application gets, ``assessment.to_metadata()`` what is attached to it.
+
+Everything that decides is in ``call``, a generator without input or output.
+"""
+
+from snne_guard.engine.limiter import Limiter
+from snne_guard.engine.observers import Observers
+from snne_guard.engine.options import (
+    answer_settings,
+    asks_for_schema,
+    may_act,
+    options_for,
+)
+from snne_guard.engine.protocol import (
+    Draw,
+    Failure,
+    NoReplyError,
+    Outcome,
+    Reply,
+    Sender,
+    StreamingSender,
+)
+from snne_guard.engine.reading import read_cost, read_sample
+from snne_guard.engine.request import GuardState, ProviderCapabilities, Request
+from snne_guard.engine.tasks import run as arun
+from snne_guard.engine.tasks import stream as astream
+from snne_guard.engine.threads import run, stream
+
+__all__ = [
+    "Draw",
+    "Failure",
+    "GuardState",
+    "Limiter",
+    "NoReplyError",
+    "Observers",
+    "Outcome",
+    "ProviderCapabilities",
+    "Reply",
+    "Request",
+    "Sender",
+    "StreamingSender",
+    "answer_settings",
+    "arun",
+    "asks_for_schema",
+    "astream",
+    "may_act",
+    "options_for",
+    "read_cost",
+    "read_sample",
+    "run",
+    "stream",
+]

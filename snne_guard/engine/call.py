@@ -1,0 +1,372 @@
+"""One guarded call, as a generator that does no I/O.
+
+``guarded_call`` decides everything: which draws to make, which replies count, how they
+are scored, what becomes of the answer. It yields the work to be done, a ``Draws`` or a
+``Work``, and is sent the results. ``threads`` and ``tasks`` do the work; ``replay``
+feeds it replies that exist already.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from snne_guard.decision import Calibration
+from snne_guard.decision.policy import Verdict
+from snne_guard.engine.protocol import Call, Draws, Failure, Outcome, Work
+from snne_guard.engine.reply_set import (
+    Members,
+    agree_suspiciously,
+    compared_text,
+    select_members,
+)
+from snne_guard.engine.request import Request
+from snne_guard.engine.retrying import is_transient
+from snne_guard.engine.spans import score_spans_of
+from snne_guard.engine.state import CallState
+from snne_guard.errors import (
+    ConfigurationError,
+    GuardTimeoutError,
+    SamplingError,
+    UncertainAnswerError,
+)
+from snne_guard.scorers import Method, resolve_method, score
+from snne_guard.self_check import UNKNOWN
+from snne_guard.settings import is_disabled
+from snne_guard.similarity import SIMILARITIES
+from snne_guard.types import Assessment, Sample, Score
+from snne_guard.views import View
+
+__all__ = ["guarded_call"]
+
+_COMPARES_VALUES = ("content_f1", "exact", "structured")
+"""Similarities kept for calls and JSON; ``structured`` replaces any other."""
+
+
+def guarded_call(request: Request, /) -> Call:
+    """Draw an answer and samples, score them, decide; see the module's docstring.
+
+    An exception that is thrown in (a cancellation, an interrupt) ends the call with an
+    outcome that has it as ``error`` and says what the call has cost so far.
+    """
+    call = CallState(request, wants_logprobs=_wants_logprobs(request))
+    try:
+        ended = yield from _draw_all(call)
+        if ended is not None:
+            return ended
+        call.score = yield from _score(call)
+        return (yield from _decide(call))
+    except BaseException as error:  # noqa: BLE001 - whoever called raises it
+        call.count_open()
+        call.note("cancelled")
+        return call.fail(error)
+
+
+# -- Drawing ---------------------------------------------------------------------------
+
+
+def _wants_logprobs(request: Request) -> bool:
+    """Return whether draws of this call should ask for log-probabilities."""
+    useless = request.state.method == "snne" or is_disabled()
+    if useless or not request.capabilities.logprobs:
+        return False
+    return resolve_method(request.settings.method, logprobs=True).needs_logprobs
+
+
+def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
+    """Draw the answer and the samples; return the outcome if the call ends with it."""
+    request = call.request
+    skipped = _why_skipped(call)
+    together = (
+        call.settings.schedule == "concurrent"
+        and skipped is None
+        and not request.side_effects
+        and not request.tool_calls_pass
+    )
+    samples = _sample_draws(call)
+    if call.answer is None:
+        beside, samples = (samples, ()) if together else ((), samples)
+        yield from call.send((call.draw("answer"), *beside))
+        if call.answer is None:
+            return _without_answer(call)
+    if skipped is not None:
+        return call.skip(skipped)
+    if request.tool_calls_pass and call.answer.first.tool_calls is not None:
+        return call.skip("tool_calls")
+    if request.side_effects:
+        call.note("side_effects")
+        return None
+    further = (*samples, *_check_draws(call, call.answer.first))
+    if further:
+        yield from call.send(further)
+    yield from _top_up(call)
+    if not call.temperature_set:
+        call.note("temperature_unset")
+    return None
+
+
+def _why_skipped(call: CallState) -> str | None:
+    """Return why the user wants no score of this call, None where one is wanted."""
+    if is_disabled():
+        return "disabled"
+    sampled = random.random() < call.settings.sample_rate  # noqa: S311 - no secret
+    return None if sampled else "not_sampled"
+
+
+def _sample_draws(call: CallState) -> Draws:
+    """Return requests for samples: one per view with ``n``, else one per sample."""
+    wanted = _missing_views(call)
+    if call.request.capabilities.n and not call.request.state.n_ignored:
+        shares = Counter(wanted).items()
+        return tuple(call.draw("sample", n=n, view=view) for view, n in shares)
+    return tuple(call.draw("sample", view=view) for view in wanted)
+
+
+def _missing_views(call: CallState) -> list[View | None]:
+    """Return the views of the samples that are not there yet, one for each."""
+    places = zip(call.request.views, call.samples_in_turn, strict=True)
+    return [view for view, sample in places if sample is None]
+
+
+def _check_draws(call: CallState, answer: Sample) -> Draws:
+    """Return the request for the self-check, if there is one worth making."""
+    check = call.settings.checker
+    if check is None or call.is_late or answer.unreadable or answer.refused:
+        return ()
+    return (call.draw("check", turns=(compared_text(answer), check.prompt)),)
+
+
+def _top_up(call: CallState) -> Generator[Draws, Any, None]:
+    """Ask one by one for samples that a request for several did not return."""
+    state, had = call.request.state, len(call.samples)
+    missing = _missing_views(call)
+    # Not ``state.n_ignored``: another call may have found that out meanwhile.
+    asked_for_several = any(draw.n > 1 for draw in call.drawn)
+    failing = any(map(is_transient, call.errors))
+    if asked_for_several and missing and not call.late and not failing:
+        further = tuple(call.draw("sample", view=view) for view in missing)
+        yield from call.send(further)
+        state.n_ignored |= len(call.samples) > had
+    if _missing_views(call) and (call.errors or not call.late):
+        call.note("samples_failed")
+    # In the order of the views, so that the first k are what a smaller n would draw.
+    call.samples = [*filter(None, call.samples_in_turn)]
+
+
+def _without_answer(call: CallState) -> Outcome:
+    """End a call whose answer failed or did not come in time."""
+    call.note("answer_failed")
+    if call.answer_error is None:
+        seconds = call.settings.timeout or 0.0
+        msg = f"the model did not answer within timeout={seconds:g} seconds"
+        return call.fail(GuardTimeoutError(msg, timeout=seconds))
+    if call.settings.fallback is None or is_disabled():
+        return call.fail(call.answer_error)
+    assessment = call.assess("fallback")
+    error = call.answer_error
+    return Outcome(assessment=assessment, delivery="fallback", error=error)
+
+
+# -- Scoring ---------------------------------------------------------------------------
+
+
+def _score(call: CallState) -> Generator[Work, Any, Score | None]:
+    """Return the score of the members, None where they cannot be scored."""
+    request, settings, answer = call.request, call.settings, call.answer
+    assert answer is not None  # noqa: S101 - drawn before
+    members = select_members(
+        answer.first, call.samples, include_answer=settings.include_answer
+    )
+    call.members = members
+    for reason in members.reasons:
+        call.note(reason)
+    if not members.answer_readable:
+        return None
+    if problem := _why_unscored(call, members):
+        call.note(problem)
+        return None
+    p_correct = None if call.check_reply is None else call.check_reply.p_correct
+    if settings.checker is not None and p_correct is None:
+        call.note("self_check_unknown")
+        p_correct = UNKNOWN
+    method = _method_for(call, members)
+    similarity = settings.similarity_for(method)
+    by_value = members.has_tool_calls or request.structured
+    if by_value and similarity not in _COMPARES_VALUES:
+        similarity = "structured"
+    result: Score | Failure = yield Work(
+        function=partial(
+            score,
+            members.texts,
+            method=method,
+            similarity=similarity,
+            question=request.question,
+            token_logprobs=members.token_logprobs,
+            include_answer=settings.include_answer,
+        ),
+        deadline=call.deadline,
+        # What this library brings needs no model and is fast.
+        quick=members.are_short
+        and isinstance(similarity, str)
+        and similarity in SIMILARITIES
+        and isinstance(settings.method, str),
+    )
+    if isinstance(result, Failure):
+        call.errors.append(result.error)
+        call.failed("an answer", result.error, reason="scoring_failed")
+        return None
+    for reason in result.reasons:
+        call.note(reason)
+    if settings.checker is None or p_correct is None:
+        return result
+    return settings.checker.applied(result, p_correct)
+
+
+def _why_unscored(call: CallState, members: Members) -> str | None:
+    """Return the reason why readable replies cannot be scored, None where they can."""
+    if len(members.texts) < call.settings.min_members:
+        return "too_few_samples"
+    if call.settings.temperature >= 1 and agree_suspiciously(members.samples):
+        return "suspect_agreement"
+    return None
+
+
+def _method_for(call: CallState, members: Members) -> Method:
+    """Return the method that runs; ``"auto"`` is settled by the guard's first text."""
+    wanted, state = call.settings.method, call.request.state
+    complete = all(one is not None for one in members.token_logprobs)
+    texts = not members.has_tool_calls  # few providers give any for calls
+    if not complete and texts and call.wants_logprobs:
+        call.note("logprobs_missing")
+    if wanted == "auto":
+        if complete or (texts and not any(members.token_logprobs)):
+            state.method = state.method or ("wsnne" if complete else "snne")
+        wanted = state.method or "snne"
+    method = resolve_method(wanted, logprobs=complete)
+    if complete or not method.needs_logprobs:
+        return method
+    return method.without_logprobs or method
+
+
+# -- Deciding --------------------------------------------------------------------------
+
+
+def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
+    """Return what becomes of the answer."""
+    policy, score = call.settings.policy, call.score
+    if policy.threshold is None:
+        call.note("no_threshold")
+    if score is None:
+        verdict = policy.unscored()
+    else:
+        covered = _is_covered(call, score)
+        if covered:
+            call.promises = _promises(call, score)
+        else:
+            call.note("uncalibrated")
+        verdict = policy.scored(score.uncertainty, covered=covered)
+    replacement: Any = None
+    if verdict.delivery == "replacement":
+        chosen: Any = yield Work(function=partial(_choose, call, verdict))
+        if isinstance(chosen, Failure):
+            return call.fail(chosen.error, verdict.decision)
+        verdict, replacement = chosen
+    if verdict.delivery == "refusal" and call.settings.refusal is None:
+        verdict = replace(verdict, delivery="nothing")
+    if score is not None and verdict.delivery == "answer":
+        yield from score_spans_of(call)
+    assessment = call.assess(verdict.decision)
+    return Outcome(
+        assessment=assessment,
+        delivery=verdict.delivery,
+        answer=call.answer,
+        error=_error(call, assessment) if verdict.delivery == "nothing" else None,
+        replacement=replacement,
+    )
+
+
+def _promises(call: CallState, score: Score) -> dict[str, Any]:
+    """Return what a calibration says of an answer that it covers."""
+    calibration, u = call.settings.calibration, score.uncertainty
+    if not isinstance(calibration, Calibration) or u is None:
+        return {}
+    certified = calibration.threshold.certified
+    return {"certified": certified, "p_wrong": calibration.p_wrong(u)}
+
+
+def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
+    """Return what the user's ``on_uncertain`` decides, and what it gives instead."""
+    on_uncertain: Any = call.settings.on_uncertain
+    chosen = on_uncertain(call.assess(verdict.decision))
+    if not isinstance(chosen, str):
+        return verdict, chosen
+    verdict = call.settings.policy.chosen(chosen)
+    if verdict.delivery == "fallback" and call.settings.fallback is None:
+        msg = 'on_uncertain returned "fallback", but the guard has none'
+        raise ConfigurationError(msg)
+    return verdict, None
+
+
+def _is_covered(call: CallState, score: Score) -> bool:
+    """Return whether a calibration, if there is one, was made for such a set."""
+    calibration, members = call.settings.calibration, call.members
+    if not isinstance(calibration, Calibration):
+        return True
+    assert members is not None  # noqa: S101 - it has a score
+    check_failed = call.settings.checker is not None and call.check_reply is None
+    if check_failed or call.request.views != call.settings.sample_views:
+        return False
+    answer = () if call.answer is None else (call.answer.first,)
+    try:
+        calibration.check(call.request.answer_settings)
+    except ConfigurationError:
+        return False
+    return calibration.covers(
+        n_used=score.n,
+        method=score.method,
+        similarity=score.similarity,
+        models={one.model for one in (*answer, *members.samples)},
+        temperature_set=call.temperature_set,
+    )
+
+
+def _error(call: CallState, assessment: Assessment) -> Exception:
+    """Return what stands for an answer that is withheld by ``"raise"``."""
+    if assessment.score is None and call.settings.on_error == "raise":
+        needed = call.settings.min_members
+        msg = (
+            f"the answer could not be scored ({', '.join(assessment.reasons)}): "
+            f"only {assessment.n_used} replies could be compared, {needed} are needed"
+        )
+        return SamplingError(
+            msg,
+            assessment_id=assessment.id,
+            n_used=assessment.n_used,
+            needed=needed,
+            reasons=assessment.reasons,
+            causes=tuple(type(error).__name__ for error in call.errors),
+        )
+    return uncertain_answer_error(assessment)
+
+
+def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
+    """Return what is raised in place of an answer that is withheld."""
+    u = assessment.uncertainty
+    if u is None:
+        why = "could not be scored"
+    elif "uncalibrated" in assessment.reasons:
+        why = "is not covered by the calibration"
+    else:
+        why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
+    return UncertainAnswerError(
+        f"the answer {why}",
+        assessment_id=assessment.id,
+        uncertainty=u,
+        score=assessment.score,
+        threshold=assessment.threshold,
+        reasons=assessment.reasons,
+    )

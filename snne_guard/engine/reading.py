@@ -1,0 +1,299 @@
+"""What a reply of any provider says: text, calls, how it ended, log-probabilities."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from snne_guard.text import is_visible
+from snne_guard.types import Cost, Sample
+
+__all__ = [
+    "is_complete",
+    "is_refused",
+    "items_of",
+    "mapping_of",
+    "read_cost",
+    "read_logprobs",
+    "read_sample",
+    "string_of",
+]
+
+_COMPLETE = frozenset(
+    {
+        "complete",
+        "completed",
+        "end_turn",
+        "eos",
+        "eos_token",
+        "function_call",
+        "stop",
+        "stop_sequence",
+        "tool_calls",
+        "tool_use",
+    }
+)
+_REFUSED = frozenset(
+    {
+        "blocklist",
+        "content_filter",
+        "content_filtered",
+        "guardrail_intervened",
+        "image_safety",
+        "prohibited_content",
+        "recitation",
+        "refusal",
+        "safety",
+        "spii",
+    }
+)
+
+
+def read_sample(
+    *,
+    text: str,
+    finish_reason: str | None,
+    logprobs: object = None,
+    calls: Sequence[tuple[object, object]] = (),
+    refusal: bool = False,
+    other_content: bool = False,
+    complete_if_unsaid: bool = False,
+    model: str | None = None,
+    response_id: str | None = None,
+) -> Sample:
+    """Return what is compared of a reply.
+
+    Args:
+        text: What it says, a reasoning block at the start included.
+        finish_reason: The provider's word for why it ended.
+        logprobs: Log-probabilities of its tokens, as for ``read_logprobs``.
+        calls: Name and arguments of each tool call.
+        refusal: Whether the provider marks it as a refusal.
+        other_content: Whether it holds more than text and calls, such as an image.
+        complete_if_unsaid: Whether a reply without a finish reason is complete.
+        model: Name of the model that gave it.
+        response_id: The provider's id of the reply.
+
+    Example:
+        >>> read_sample(text="Par", finish_reason="length").truncated
+        True
+    """
+    text = _without_reasoning(text)
+    values, tokens = read_logprobs(logprobs, text=text)
+    tool_calls = _canonical_calls(calls)
+    refused = refusal or is_refused(finish_reason)
+    complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
+    empty = tool_calls is None and not refused and not is_visible(text)
+    return Sample(
+        text=text,
+        token_logprobs=values,
+        tokens=tokens,
+        finish_reason=finish_reason,
+        truncated=not complete and not refused,
+        model=model,
+        tool_calls=tool_calls,
+        refused=refused,
+        unreadable=empty or other_content,
+        response_id=response_id,
+    )
+
+
+def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
+    """Return what one request took, whatever number of replies it brought.
+
+    Some servers count one reply only, or none: the cost is a lower bound then.
+
+    Args:
+        samples: The replies.
+        usage: The provider's counts, by the names of OpenAI or of LangChain; anything
+            else is unknown.
+
+    Example:
+        >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
+        >>> read_cost([Sample(text="Paris")], usage).completion_tokens
+        4
+    """
+    counts: dict[str, Any] = {}
+    for name, value in mapping_of(usage).items():
+        counts |= value if isinstance(value, Mapping) else {name: value}  # details
+    least = sum(
+        len(sample.token_logprobs or ()) or bool(sample.text) for sample in samples
+    )
+    written = _count(counts, "completion_tokens", "output_tokens")
+    return Cost(
+        calls=1,
+        attempts=1,
+        prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
+        cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
+        completion_tokens=least if written is None else written,
+        reasoning_tokens=_count(counts, "reasoning_tokens", "reasoning") or 0,
+        lower_bound=written is None or written < least,
+    )
+
+
+def _count(counts: Mapping[str, Any], *names: str) -> int | None:
+    """Return a count by one of its names, None where the provider does not give it."""
+    values = (counts.get(name) for name in names)
+    return next((max(0, value) for value in values if isinstance(value, int)), None)
+
+
+# -- Text, calls and endings -----------------------------------------------------------
+
+
+def is_complete(finish_reason: str | None) -> bool:
+    """Return whether a finish reason says that the model ended the reply itself."""
+    return (finish_reason or "").lower() in _COMPLETE
+
+
+def is_refused(finish_reason: str | None) -> bool:
+    """Return whether a finish reason says that the provider holds the reply back."""
+    return (finish_reason or "").lower() in _REFUSED
+
+
+def _without_reasoning(text: str) -> str:
+    """Return a text without a reasoning block at its very start."""
+    # A closing tag anywhere else hides nothing: the application gets all of it.
+    start = text.lstrip()
+    if not start.startswith("<think>"):
+        return text
+    _, closed, rest = start.partition("</think>")
+    return rest.lstrip() if closed else text
+
+
+def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
+    """Return tool calls, each a name and arguments, as canonical JSON."""
+    if not calls:
+        return None
+    return f"[{','.join(_canonical_call(str(name), args) for name, args in calls)}]"
+
+
+def _canonical_call(name: str, arguments: object) -> str:
+    """Return a call as JSON; arguments that are no JSON stay a text."""
+    try:
+        read = json.loads(arguments) if isinstance(arguments, str) else arguments
+        return _json({"name": name, "args": read})
+    except (TypeError, ValueError, RecursionError):  # NaN is no JSON either
+        return _json({"name": name, "args": str(arguments)})
+
+
+def _json(value: object) -> str:
+    compact = (",", ":")
+    return json.dumps(
+        value, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=compact
+    )
+
+
+# -- Values of unknown type ------------------------------------------------------------
+
+
+def mapping_of(value: object) -> dict[str, Any]:
+    """Return a mapping as a dict, an empty one for anything else."""
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """Return a sequence as a list, an empty one for anything else."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    return []
+
+
+def string_of(value: object) -> str | None:
+    """Return a string that is not empty, None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+# -- Log-probabilities -----------------------------------------------------------------
+
+# White space, and the marks that tokenizers write for it. Servers that decode tokens
+# one by one lose it at their edges, so it is not compared.
+_SPACE = re.compile(rb"\s+|\xe2\x96\x81|\xc4\xa0|\xc4\x8a")
+_END_MARKS = re.compile(rb"(?:<[^<>]+>){1,3}\Z")  # without a limit: quadratic
+_NUMBERS = (float, int)
+_LOWEST = -1e9
+"""Anything lower is not a log-probability."""
+_ROUNDING = 1e-6
+"""Largest value above 0 that still counts as a rounding error."""
+
+
+def read_logprobs(
+    entries: object, *, text: str
+) -> tuple[tuple[float, ...] | None, tuple[str, ...] | None]:
+    """Return the log-probabilities of the tokens that make up a text.
+
+    The tokens of a reasoning block before the text, and of a stop string or end mark
+    after it, are left out. Tokens that spell another text are of no use: they do not
+    say how likely this one is.
+
+    Args:
+        entries: Dicts with ``token``, ``logprob`` and perhaps ``bytes``, as in
+            OpenAI's ``logprobs.content``. Anything else counts as missing.
+        text: Text of the reply. Empty, as in a tool call: all tokens are taken.
+
+    Returns:
+        Values in nats, at most 0, and the text of each token. Both are None where the
+        values are missing, positive or not finite, or where the tokens spell another
+        text; the texts alone are None where the provider does not give them.
+
+    Example:
+        >>> entries = [{"token": "Par", "logprob": -0.5}, {"token": "is", "logprob": 0}]
+        >>> read_logprobs(entries, text="Paris")
+        ((-0.5, 0.0), ('Par', 'is'))
+        >>> read_logprobs(entries, text="Rome")
+        (None, None)
+    """
+    if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
+        return None, None
+    values, names = list[float](), list[str]()
+    for entry in entries:
+        value = entry.get("logprob") if isinstance(entry, dict) else None
+        if not isinstance(value, _NUMBERS) or not _LOWEST < value <= _ROUNDING:
+            return None, None
+        values.append(float(value) if value < 0 else 0.0)
+        name = entry.get("token")
+        names.append(name if isinstance(name, str) else "")
+    if "".join(names) == text:  # nearly always
+        return tuple(values), tuple(names)
+    if not any(names):  # nothing says what they stand for, so nothing can be checked
+        return tuple(values), None
+    parts = [*map(_bytes, entries, names)]
+    place = _find(parts, text)
+    if place is None:
+        return None, None
+    decoded = [part.decode(errors="replace") for part in parts[place]]
+    return tuple(values[place]), tuple(decoded)
+
+
+def _bytes(token: Mapping[str, Any], name: str) -> bytes:
+    """Return what a token stands for; OpenAI escapes parts of characters in names."""
+    given = token.get("bytes")
+    if isinstance(given, Sequence) and given and not isinstance(given, str):
+        try:
+            return bytes(given)
+        except (TypeError, ValueError):
+            pass
+    return name.encode(errors="replace")
+
+
+def _find(tokens: Sequence[bytes], text: str) -> slice | None:
+    """Return which tokens make up a text, None where they spell another one."""
+    parts = [_SPACE.sub(b"", token) for token in tokens]
+    wanted = _SPACE.sub(b"", text.encode(errors="replace"))
+    if not wanted:
+        return slice(None)
+    spelt = b"".join(parts)
+    until_mark = _END_MARKS.sub(b"", spelt)
+    if spelt.startswith(wanted):
+        start = 0
+    elif until_mark.endswith(wanted):
+        start = len(until_mark) - len(wanted)
+    else:
+        return None
+    # From the first token that reaches into the text to the one that completes it.
+    ends = list(accumulate(map(len, parts)))
+    first = next(index for index, end in enumerate(ends) if end > start)
+    last = next(index for index, end in enumerate(ends) if end >= start + len(wanted))
+    return slice(first, last + 1)

@@ -1,0 +1,146 @@
+"""Which replies of a response set are compared, and why others are not."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from snne_guard.text import is_visible
+from snne_guard.types import Sample
+
+__all__ = ["Members", "agree_suspiciously", "compared_text", "select_members"]
+
+_SHORT = 4_000
+"""Characters in all that built-in similarities compare in a few milliseconds."""
+
+_CHANCE = math.log(1e-6)
+_TRUNCATION = math.log(1 / 0.9)
+"""What top-p sampling with p of at least 0.9 may add to a token's log-probability,
+which servers report before truncation (arXiv 1904.09751, section 3.1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """The replies that are compared.
+
+    Attributes:
+        texts: What is compared of each, the answer first where it is a member.
+        token_logprobs: Log-probabilities of each one's tokens, None if unknown.
+        samples: The samples among them, the answer not.
+        answer_readable: Whether the answer has something to compare at all.
+        has_tool_calls: Whether one of them calls tools.
+        reasons: Why other replies were left out, as reason codes.
+    """
+
+    texts: tuple[str, ...] = field(repr=False)
+    token_logprobs: tuple[tuple[float, ...] | None, ...] = field(repr=False)
+    samples: tuple[Sample, ...]
+    answer_readable: bool
+    has_tool_calls: bool
+    reasons: tuple[str, ...]
+
+    @property
+    def are_short(self) -> bool:
+        """Whether comparing them takes next to no time."""
+        return sum(map(len, self.texts)) <= _SHORT
+
+
+def select_members(
+    answer: Sample, samples: Sequence[Sample], /, *, include_answer: bool
+) -> Members:
+    """Return the replies that can be compared.
+
+    A truncated answer is compared as it is, since the application gets it so; a
+    truncated sample leaves the set. Where the answer calls tools, a sample in prose
+    differs from it; where it does not, a sample that calls tools leaves the set.
+    """
+    reasons: list[str] = []
+    problem = _problem(answer, tool_calls_allowed=True)
+    if problem is not None:
+        reasons.append(f"answer_{problem}")
+    used: list[Sample] = []
+    for sample in samples:
+        calls = answer.tool_calls is not None
+        left_out = _problem(sample, tool_calls_allowed=calls)
+        if left_out is None:
+            used.append(sample)
+        elif left_out == "unreadable" and sample.view is not None:
+            reasons.append("view_unreadable")
+        else:
+            reasons.append(f"{left_out}_samples")
+    readable = problem in {None, "truncated"}
+    members = [answer, *used] if include_answer and readable else used
+    if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
+        reasons.append("mixed_models")
+    return Members(
+        texts=tuple(map(compared_text, members)),
+        token_logprobs=tuple(member.token_logprobs for member in members),
+        samples=tuple(used),
+        answer_readable=readable,
+        has_tool_calls=any(member.tool_calls is not None for member in members),
+        reasons=tuple(dict.fromkeys(reasons)),
+    )
+
+
+def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
+    """Return whether equal samples came by something other than chance.
+
+    A cache, an ignored temperature or a fixed seed brings the same words again and
+    again, which looks like certainty. Independent draws give some text of probability
+    p at least k times in n with a probability of at most C(n, k) p^(k - 1).
+
+    Args:
+        samples: Draws at temperature 1 or above, the answer not among them.
+
+    Returns:
+        True where that is below one in a million for some text; False where its
+        log-probabilities are unknown.
+
+    Example:
+        >>> likely = Sample(text="Paris", token_logprobs=(-0.01,))
+        >>> unlikely = Sample(text="A long tale", token_logprobs=(-9.0, -8.0, -7.0))
+        >>> agree_suspiciously([likely, likely]), agree_suspiciously([unlikely] * 2)
+        (False, True)
+    """
+    groups: defaultdict[tuple[str | None, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        # Another view is another prompt, with other probabilities.
+        groups[sample.view, sample.tool_calls or sample.text].append(sample)
+    alike = [group for group in groups.values() if len(group) > 1]
+    return any(_improbable(group, len(samples)) for group in alike)
+
+
+def _improbable(group: Sequence[Sample], drawn: int) -> bool:
+    # Draws of one text may be split into tokens differently: take the likeliest.
+    texts = [
+        sum(min(0.0, logprob + _TRUNCATION) for logprob in sample.token_logprobs)
+        for sample in group
+        if sample.token_logprobs
+    ]
+    if not texts:
+        return False
+    alike = len(group)
+    return math.log(math.comb(drawn, alike)) + (alike - 1) * max(texts) < _CHANCE
+
+
+def _problem(sample: Sample, *, tool_calls_allowed: bool) -> str | None:
+    """Return why a reply cannot be compared, as the stem of a reason code."""
+    if sample.refused:
+        return "refused"
+    if sample.tool_calls is not None and not tool_calls_allowed:
+        return "tool_call"
+    if sample.unreadable or (sample.tool_calls is None and not is_visible(sample.text)):
+        return "unreadable"
+    return "truncated" if sample.truncated else None
+
+
+def compared_text(sample: Sample) -> str:
+    """Return what is compared of a reply: its text, its calls, or both as JSON."""
+    if sample.tool_calls is None:
+        return sample.text
+    if not sample.text.strip():
+        return sample.tool_calls
+    return f"[{json.dumps(sample.text, ensure_ascii=False)},{sample.tool_calls}]"

@@ -1,0 +1,134 @@
+"""What a guarded call is asked: the guard's options, its state, and the question."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from snne_guard.engine.limiter import Limiter
+from snne_guard.engine.observers import Observers
+from snne_guard.engine.protocol import Reply
+from snne_guard.errors import ConfigurationError
+from snne_guard.settings import GuardSettings
+from snne_guard.similarity.content import LONG_QUESTION
+from snne_guard.views import View
+
+__all__ = ["GuardState", "ProviderCapabilities", "Request"]
+
+_log = logging.getLogger(__name__)
+
+
+class GuardState:
+    """What the calls of one guard share: a limit, and what they have learnt.
+
+    Attributes:
+        limiter: How many requests may be in flight, all calls together.
+        method: Name of the method that ``method="auto"`` has settled on, None before.
+        n_ignored: Whether the provider was seen to ignore or refuse ``n``.
+        rejected: Parameters that the provider was seen to reject, by model.
+    """
+
+    def __init__(self, limiter: Limiter | None = None) -> None:
+        self.limiter = limiter or Limiter(None)
+        self.rejected: defaultdict[Hashable, set[str]] = defaultdict(set)
+        self.method: str | None = None
+        self.n_ignored = False
+        self._warned = False
+
+    def question(self, chosen: object, message: str | None, /) -> str | None:
+        """Return what the user asks in a call.
+
+        Args:
+            chosen: The question as the application gives it, None if it does not.
+            message: The user's last message, used if ``chosen`` is None. If it is too
+                long to be only a question, there is a warning, once.
+
+        Raises:
+            ConfigurationError: ``chosen`` is not a text.
+        """
+        if isinstance(chosen, str):
+            return chosen
+        if chosen is not None:
+            msg = f"expected the question as a text, got {type(chosen).__name__}"
+            raise ConfigurationError(msg)
+        if message and len(message) >= LONG_QUESTION and not self._warned:
+            self._warned = True
+            _log.warning(
+                "the user's message has over %d characters: if it holds more than the "
+                "question, such as retrieved text, pass the question with question=",
+                LONG_QUESTION,
+            )
+        return message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderCapabilities:
+    """What is known of how a provider takes requests, before one is sent.
+
+    Attributes:
+        n: Whether one request may ask for several replies.
+        logprobs: Whether token log-probabilities can be asked for.
+    """
+
+    n: bool = False
+    logprobs: bool = False
+
+    @classmethod
+    def of(cls, taken: Collection[str]) -> Self:
+        """Return them by the names of the parameters that a provider takes."""
+        return cls(n="n" in taken, logprobs="logprobs" in taken)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request to the engine for one assessed answer.
+
+    Attributes:
+        settings: The options of the guard.
+        state: What its calls share.
+        capabilities: What the provider supports.
+        question: What the user asks, for similarities that use it.
+        tools_bound: Whether the answer may call tools on the application's behalf.
+        structured: Whether calls are a form of the answer, so that they are compared.
+        schema: Whether the answer is to fit a schema, or to be JSON.
+        context: What the model was given to answer from, for ``Span.grounded``.
+        side_effects: Whether a sample could act on the world, so that none is drawn.
+        retry: Whether failed requests are sent again; only where neither the model nor
+            its client does so.
+        answer: An answer that exists already; then only samples are drawn.
+        observers: Who gets the assessment.
+        answer_settings: What the answer is drawn with (``answer_temperature``,
+            ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
+        run_id: The LangChain run of the call.
+    """
+
+    settings: GuardSettings
+    state: GuardState
+    capabilities: ProviderCapabilities = field(default_factory=ProviderCapabilities)
+    question: str | None = field(default=None, repr=False)
+    tools_bound: bool = False
+    structured: bool = False
+    schema: bool = False
+    context: str | None = field(default=None, repr=False)
+    side_effects: bool = False
+    retry: bool = False
+    answer: Reply | None = field(default=None, repr=False)
+    observers: Observers = field(default_factory=Observers, repr=False)
+    answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    run_id: str | None = None
+
+    @property
+    def views(self) -> tuple[View | None, ...]:
+        """The view of each sample; none where the form of an answer is bound."""
+        bound = self.tools_bound or self.structured or self.schema
+        views = self.settings.sample_views
+        return (None,) * len(views) if bound else views
+
+    @property
+    def tool_calls_pass(self) -> bool:
+        """Whether an answer that calls tools is delivered without a score."""
+        skip = self.settings.tool_calls == "skip"
+        return self.tools_bound and skip and not self.structured

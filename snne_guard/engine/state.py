@@ -1,0 +1,225 @@
+"""What one call has brought so far, and its record at any moment."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Reply
+from snne_guard.engine.reply_set import Members
+from snne_guard.engine.request import Request
+from snne_guard.errors import ConfigurationError, MissingExtraError
+from snne_guard.types import (
+    Assessment,
+    Cost,
+    Decision,
+    DrawCost,
+    Role,
+    Sample,
+    Score,
+    Span,
+)
+from snne_guard.views import View
+
+__all__ = ["CallState"]
+
+_log = logging.getLogger(__name__)
+
+
+class CallState:
+    """What one call has brought so far: replies, errors, cost, reasons and score."""
+
+    def __init__(self, request: Request, *, wants_logprobs: bool) -> None:
+        self.request = request
+        self.wants_logprobs = wants_logprobs
+        self.settings = request.settings
+        self.started = time.monotonic()
+        self.id = uuid.uuid4().hex
+        self.answer = request.answer
+        self.drawn: list[Draw] = []
+        self.samples: list[Sample] = []
+        self.errors: list[BaseException] = []
+        self.answer_error: BaseException | None = None
+        self.costs: list[DrawCost] = []
+        self.temperature_set = True
+        self.members: Members | None = None
+        self.check_reply: Reply | None = None
+        self.judgement: Reply | None = None
+        self.score: Score | None = None
+        self.promises: dict[str, Any] = {}
+        self.spans: tuple[Span, ...] | None = None
+        self.late = False
+        self._reasons: list[str] = []
+
+    def note(self, reason: str) -> None:
+        """Add a reason code, once."""
+        if reason not in self._reasons:
+            self._reasons.append(reason)
+
+    def failed(self, what: str, error: BaseException, *, reason: str) -> None:
+        """Note that something could not be scored; log why, but quote no answer."""
+        ours = isinstance(error, ConfigurationError | MissingExtraError)
+        why = f"{error}" if ours else type(error).__name__
+        _log.warning("scoring %s failed: %s", what, why)
+        self.note(reason)
+
+    @property
+    def deadline(self) -> float | None:
+        """Until when the answer is waited for, by ``time.monotonic()``."""
+        limit = self.settings.timeout
+        return None if limit is None else self.started + limit
+
+    @property
+    def samples_deadline(self) -> float | None:
+        """The same for samples and the self-check."""
+        limits = [self.settings.timeout, self.settings.sample_timeout]
+        given = [limit for limit in limits if limit is not None]
+        return self.started + min(given) if given else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it is too late for a question about the answer."""
+        until = self.samples_deadline
+        return until is not None and until <= time.monotonic()
+
+    @property
+    def samples_in_turn(self) -> list[Sample | None]:
+        """The sample for each view in turn, None where it has not come."""
+        names = [None if view is None else view.name for view in self.request.views]
+        brought = {
+            name: iter([sample for sample in self.samples if sample.view == name])
+            for name in names
+        }
+        return [next(brought[name], None) for name in names]
+
+    def draw(
+        self,
+        role: Role,
+        *,
+        n: int = 1,
+        view: View | None = None,
+        turns: tuple[str, ...] = (),
+    ) -> Draw:
+        """Return a request to the model, with what the settings say for its role."""
+        is_answer = role == "answer"
+        return Draw(
+            role=role,
+            n=n,
+            view=view,
+            turns=turns,
+            temperature=self.settings.temperature if role == "sample" else None,
+            logprobs=role == "check" or (self.wants_logprobs and role != "judge"),
+            deadline=self.deadline if is_answer else self.samples_deadline,
+        )
+
+    def send(self, draws: Draws, /) -> Generator[Draws, Any, None]:
+        """Have requests sent, and record what came of each."""
+        self.drawn += draws
+        results = yield draws
+        for draw, result in zip(draws, results, strict=True):
+            self._take(draw, result)
+
+    def _take(self, draw: Draw, result: Reply | Failure | None) -> None:
+        """Record the result of a draw."""
+        self.costs.append(self._cost_of(draw, result))
+        reply = result if isinstance(result, Reply) else None
+        if draw.role == "check":
+            self.check_reply = reply
+            if reply is None:  # an error's message may hold an answer
+                error = getattr(result, "error", TimeoutError())
+                _log.warning("the self-check failed: %s", type(error).__name__)
+        elif draw.role == "judge":
+            self.judgement = reply
+        elif isinstance(result, Failure):
+            self.errors.append(result.error)
+            if draw.role == "answer":
+                self.answer_error = result.error
+        elif reply is None:
+            self.late = True
+            if draw.role == "sample" and self.answer_error is None:
+                self.note("samples_late")
+        elif draw.role == "answer":
+            self.answer = reply
+        else:
+            samples = reply.samples[: draw.n]
+            read = None if draw.view is None else draw.view.read
+            self.samples += samples if read is None else map(read, samples)
+            self.temperature_set &= reply.temperature_set
+
+    def count_open(self) -> None:
+        """Count the draws that were still open when the call was broken off."""
+        for draw in self.drawn[len(self.costs) :]:
+            self.costs.append(self._cost_of(draw, None))
+
+    def _cost_of(self, draw: Draw, result: Reply | Failure | None) -> DrawCost:
+        """Return what a draw cost; one that is late may still cost something."""
+        brought = 0
+        if isinstance(result, Reply):
+            cost, brought = result.cost, min(len(result.samples), draw.n)
+        elif isinstance(result, Failure):
+            cost = Cost(attempts=result.attempts)
+        else:
+            cost = Cost(attempts=1, lower_bound=True)
+        return DrawCost(
+            role=draw.role,
+            view=None if draw.view is None else draw.view.name,
+            samples=brought,
+            **{**cost.to_dict(), "money": self._money(cost)},
+        )
+
+    def _money(self, cost: Cost) -> float | None:
+        prices = self.settings.prices
+        return None if prices is None else prices.of(cost)
+
+    def assess(self, decision: Decision | None = None) -> Assessment:
+        """Return the record of the call as it stands."""
+        members, score = self.members, self.score
+        cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
+        found: dict[str, Any] = {}
+        if members is not None and score is not None:
+            found = {
+                "scored": members.texts,
+                "matrix": score.matrix,
+                "method": score.method,
+                "score": score.value,
+                "uncertainty": score.uncertainty,
+                "disagreement": score.disagreement,
+                "self_check": score.self_check,
+            }
+        return Assessment(
+            id=self.id,
+            answer=None if self.answer is None else self.answer.first,
+            samples=tuple(self.samples),
+            **found,
+            **self.promises,
+            threshold=self.settings.policy.threshold,
+            decision=decision,
+            n_requested=self.settings.n_members,
+            n_used=0 if members is None else len(members.texts),
+            reasons=tuple(self._reasons),
+            cost=replace(cost, money=self._money(cost)),
+            draws=tuple(self.costs),
+            question=self.request.question,
+            run_id=self.request.run_id,
+            spans=self.spans,
+            span_threshold=self.settings.span_threshold,
+        )
+
+    def fail(self, error: BaseException, decision: Decision | None = None) -> Outcome:
+        """End the call with an error in place of an answer."""
+        return Outcome(
+            assessment=self.assess(decision),
+            delivery="nothing",
+            answer=self.answer,
+            error=error,
+        )
+
+    def skip(self, reason: str) -> Outcome:
+        """End the call with the answer, which is not scored by the user's choice."""
+        self.note(reason)
+        assessment = self.assess(self.settings.policy.skipped().decision)
+        return Outcome(assessment=assessment, delivery="answer", answer=self.answer)

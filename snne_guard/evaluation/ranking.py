@@ -1,0 +1,427 @@
+"""Ranks methods by how well they find the wrong answers of recordings."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from pydantic_core import to_json
+
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
+from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
+from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.scorers import METHODS, Method, ResponseSet, resolve_method
+from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.spans.scoring import labelled_spans
+from snne_guard.text import is_visible
+from snne_guard.types import FloatArray, IntArray, Prices, Similarity
+
+__all__ = [
+    "BASELINE",
+    "TITLES",
+    "Evaluation",
+    "MethodResult",
+    "SentenceRanking",
+    "evaluate",
+]
+
+_ENOUGH = 0.95
+_UNGRADED = "no label and nothing to grade by"
+
+TITLES = {
+    "auroc": "AUROC",
+    "auarc": "AUARC",
+    "prr": "PRR",
+    "prr_normalised": "PRR, normalised",
+}
+"""Display names of the metrics of an evaluation."""
+
+BASELINE = "answer_length"
+"""The method in every table, so that nobody mistakes length for uncertainty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodResult:
+    """How well one method finds the wrong answers.
+
+    Attributes:
+        name: What ran, such as ``dse[exact]``.
+        white_box: Whether it needs more than the texts of replies.
+        metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
+            ``prr_normalised`` with 90% intervals over draws of the questions.
+        differences: The same minus those of the first method, on the same draws; empty
+            for the first.
+    """
+
+    name: str
+    white_box: bool
+    metrics: Mapping[str, Interval]
+    differences: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceRanking:
+    """How well the uncertainty of sentences finds the wrong ones.
+
+    Attributes:
+        answers: Answers that are labelled by sentence.
+        sentences: Their sentences.
+        accuracy: Share of right sentences.
+        auroc: Of all sentences; NaN where all are right, or all wrong.
+        within: Mean over the answers that have right and wrong ones; NaN without any.
+    """
+
+    answers: int
+    sentences: int
+    accuracy: float
+    auroc: float
+    within: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What was found on one set of recordings.
+
+    Attributes:
+        name: Name of the set.
+        grader: Who says which answers are right.
+        n_read: Number of recordings in the set.
+        left_out: How many were not ranked, by reason.
+        n_samples: Samples of each question that counted.
+        include_answer: Whether the delivered answer was scored with them.
+        tau: Temperature of SNNE's log-sum-exp.
+        rows: The methods that were ranked, in the order in which they were asked for.
+        skipped: Those that were not, with the reason.
+        ids: Ids of the ``n`` ranked questions.
+        quality: ``(n,)`` quality of their answers in [0, 1].
+        correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
+        uncertainties: For each ranked method ``(n,)`` raw values.
+        recipes: What the recipes are worth; None where there is nothing to compare: no
+            self-check and no view but the plain one, or no right and wrong answers.
+        sentences: How well sentences are ranked; None where none are labelled.
+    """
+
+    name: str
+    grader: str
+    n_read: int
+    left_out: Mapping[str, int]
+    n_samples: int
+    include_answer: bool
+    tau: float
+    rows: tuple[MethodResult, ...]
+    skipped: Mapping[str, str]
+    ids: tuple[str, ...] = field(repr=False)
+    quality: FloatArray = field(repr=False)
+    correct: FloatArray | None = field(repr=False)
+    uncertainties: Mapping[str, FloatArray] = field(repr=False)
+    recipes: RecipeComparison | None
+    sentences: SentenceRanking | None
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of right answers, None where the grader draws no such line."""
+        return None if self.correct is None else float(self.correct.mean())
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What the methods were ranked by; the first decides the order."""
+        return tuple(self.rows[0].metrics)
+
+    @property
+    def ranked(self) -> tuple[MethodResult, ...]:
+        """The methods that were ranked, best first."""
+        first, *_ = self.metrics
+
+        def value(row: MethodResult) -> float:
+            figure = row.metrics[first].value
+            return -math.inf if math.isnan(figure) else figure
+
+        return tuple(sorted(self.rows, key=value, reverse=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values, without texts of questions or answers."""
+        plain = to_json(
+            self, inf_nan_mode="null", fallback=lambda array: array.tolist()
+        )
+        derived = {"n_ranked": len(self.ids), "accuracy": self.accuracy}
+        return {**json.loads(plain), **derived}
+
+
+def evaluate(
+    recordings: Iterable[Recording],
+    *,
+    methods: str | Sequence[str | Method] = "all",
+    similarity: str | Similarity | None = None,
+    include_answer: bool = True,
+    samples: int | None = None,
+    tau: float = 1.0,
+    grader: Grader | None = None,
+    draws: int = 1000,
+    name: str = "recordings",
+    calls: int = 5,
+    prices: Prices | None = None,
+) -> Evaluation:
+    """Rank uncertainty methods by how well they find the wrong answers.
+
+    Every ranked method ranks the same questions. A method that cannot score nearly all
+    of them is skipped and says why; questions that a ranked method could not score are
+    left out for all, and counted. The length of the answer is always among the methods:
+    one that does not beat it is not worth its samples. If recordings have self-checks
+    or views, recipes, which are ways to spend a guard's calls, are compared as well. If
+    they have ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are
+    ranked too.
+
+    Args:
+        recordings: Of one set; figures of different sets should not be pooled. They are
+            read one by one, and only ids and numbers are kept. Methods that need them
+            find ``hidden_states`` and ``token_importance`` of the delivered answer and
+            each sample, and ``p_true_logprob``, in fields of these names.
+        methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
+            be followed by a similarity, as in ``"dse[exact]"``.
+        similarity: What compares answers for the other methods, a name or a callable;
+            None: each method's default. A method is skipped if that needs a model.
+        include_answer: Whether the delivered answer is scored with the samples.
+        samples: Samples of each question that count; None: as many as the first graded
+            question has. Questions with fewer that are not blank are left out and
+            counted.
+        tau: Temperature of SNNE's log-sum-exp.
+        grader: Says which of the answers without a label are right; None leaves them
+            out.
+        draws: Bootstrap draws behind the 90% intervals.
+        name: What the set is called.
+        calls: Number of calls of the plain recipe that the others are compared with.
+        prices: Token prices, for the cost of the recipes.
+
+    Raises:
+        ConfigurationError: An unknown method or similarity, or options that do not fit.
+        InputError: No question can be ranked, or the data of a recording on its draws
+            or sentences are inconsistent.
+
+    Example:
+        >>> rows = [
+        ...     {"main_answer": "Paris", "samples": ["Paris", "paris."], "label": 1},
+        ...     {"main_answer": "1912", "samples": ["In 1912", "1912"], "label": 1},
+        ...     {"main_answer": "Lyon", "samples": ["Nice", "Paris"], "label": 0},
+        ... ]
+        >>> recordings = [
+        ...     Recording.from_dict({"id": str(n), "question": None, **row})
+        ...     for n, row in enumerate(rows)
+        ... ]
+        >>> evaluation = evaluate(recordings, methods=["snne[rouge_l]"], draws=10)
+        >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
+        [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
+    """
+    rows, skipped = _planned(methods, similarity)
+    recipes = RecipeTable(calls=calls, prices=prices)
+    sentences: list[tuple[list[float], Sequence[int]]] = []
+    left_out: Counter[str] = Counter()
+    problems: dict[str, str] = {}
+    columns = [array("d") for _ in rows]
+    ids: list[str] = []
+    grades: list[Grade] = []
+    n_read = 0
+    for recording, grade in graded(recordings, grader):
+        n_read += 1
+        if "sentence_labels" in recording.extra:
+            spans, labels = labelled_spans(recording.to_dict())
+            sentences.append(([span.uncertainty for span in spans], labels))
+        if grade is None:
+            left_out[_UNGRADED] += 1
+            continue
+        if not is_visible(recording.main_answer):
+            left_out["an empty answer"] += 1
+            continue
+        recipes.add(recording, grade.correct)
+        samples = len(recording.samples) if samples is None else samples
+        if len(_visible(recording)) < samples:
+            left_out[f"fewer than {samples} samples with text"] += 1
+            continue
+        asked = _response_set(recording, samples, tau=tau, with_answer=include_answer)
+        for column, value in zip(columns, _scores(rows, asked, problems), strict=True):
+            column.append(value)
+        ids.append(recording.id)
+        grades.append(grade)
+    if not ids:
+        whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
+        msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
+        if left_out[_UNGRADED]:
+            msg = f"{msg}: {HOW_TO_GRADE}"
+        raise InputError(msg)
+    scores: FloatArray = np.array(columns)
+    places, complete = _comparable(scores)
+    left_out["not scored by every ranked method"] = len(ids) - len(complete)
+    ranked = [grades[at] for at in complete]
+    quality: FloatArray = np.array([grade.quality for grade in ranked])
+    verdicts = [grade.correct for grade in ranked]
+    correct = None if None in verdicts else np.array(verdicts, dtype=np.float64)
+    uncertainties = {rows[at].name: scores[at, complete] for at in places}
+    skipped |= {
+        row.name: problems.get(row.name, "it gave no number")
+        for row in rows
+        if row.name not in uncertainties
+    }
+    metrics = tuple(TITLES) if correct is not None else tuple(TITLES)[1:]
+    figures = bootstrap(
+        uncertainties,
+        quality if correct is None else correct,
+        metrics=metrics,
+        draws=draws,
+    )
+    first, *_ = uncertainties
+    results = [
+        MethodResult(
+            name=name,
+            white_box=rows[at].method.white_box,
+            metrics={one: figures.interval(name, one) for one in metrics},
+            differences={
+                one: figures.difference(name, first, one)
+                for one in metrics
+                if name != first
+            },
+        )
+        for at, name in zip(places, uncertainties, strict=True)
+    ]
+    return Evaluation(
+        name=name,
+        grader=", ".join(dict.fromkeys(grade.grader for grade in ranked)),
+        n_read=n_read,
+        left_out={why: count for why, count in left_out.items() if count},
+        n_samples=samples or 0,
+        include_answer=include_answer,
+        tau=tau,
+        rows=tuple(results),
+        skipped=skipped,
+        ids=tuple(ids[at] for at in complete),
+        quality=quality,
+        correct=correct,
+        uncertainties=uncertainties,
+        recipes=recipes.compared(draws=draws),
+        sentences=_ranking(sentences),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What runs, as ``dse[exact]``: a method and what compares answers for it."""
+
+    name: str
+    method: Method
+    similarity: Similarity
+    similarity_name: str
+
+
+def _planned(
+    methods: str | Sequence[str | Method], similarity: str | Similarity | None
+) -> tuple[list[_Row], dict[str, str]]:
+    """Return what is to run, each once and the baseline last, and what cannot."""
+    if isinstance(methods, str):
+        methods = list(METHODS) if methods == "all" else methods.split(",")
+    rows: dict[str, _Row] = {}
+    skipped: dict[str, str] = {}
+    for asked in (*methods, BASELINE):
+        given, wanted = asked, similarity
+        if isinstance(given, str):
+            given, _, bracket = given.strip().partition("[")
+            wanted = bracket.removesuffix("]") or similarity
+        method = resolve_method(given, logprobs=True)
+        default = method.default_similarity
+        if not method.compares_answers:
+            wanted = None
+        elif wanted is None and default not in SIMILARITIES:
+            why = f"needs a similarity such as {default}:MODEL"
+            skipped[f"{method.name}[{default}]"] = why
+            continue
+        on, compare = resolve_similarity(wanted or default)
+        name = f"{method.name}[{on}]" if method.compares_answers else method.name
+        try:
+            method.check_similarity(compare, name=on)
+        except ConfigurationError as error:
+            skipped[name] = str(error).removeprefix(f"method {method.name!r} ")
+            continue
+        rows[name] = _Row(
+            name=name, method=method, similarity=compare, similarity_name=on
+        )
+    rows[BASELINE] = rows.pop(BASELINE)  # it stands last, wherever it was named
+    return [*rows.values()], skipped
+
+
+def _visible(recording: Recording) -> list[int]:
+    return [at for at, text in enumerate(recording.samples) if is_visible(text)]
+
+
+def _response_set(
+    recording: Recording, n: int, *, tau: float, with_answer: bool
+) -> Callable[..., ResponseSet]:
+    """Return what makes the set of the answer and ``n`` samples for a similarity."""
+    places = _visible(recording)[:n]
+    logprobs = recording.token_logprobs or (None,) * len(recording.samples)
+    known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
+    for need in ("hidden_states", "token_importance"):
+        values = recording.extra.get(need)
+        if isinstance(values, list) and len(values) == 1 + len(recording.samples):
+            known[need] = [values[0], *(values[1 + at] for at in places)]
+    return partial(
+        ResponseSet,
+        [recording.main_answer, *(recording.samples[at] for at in places)],
+        question=recording.question,
+        token_logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
+        tau=tau,
+        answer="member" if with_answer else "apart",
+        **{need: value for need, value in known.items() if value is not None},
+    )
+
+
+def _scores(
+    rows: Sequence[_Row],
+    response_set: Callable[..., ResponseSet],
+    problems: dict[str, str],
+) -> Iterator[float]:
+    """Yield each raw value, NaN where there is none; the first reason is kept."""
+    sets: dict[str, ResponseSet] = {}
+    for row in rows:
+        name = row.similarity_name
+        if name not in sets:
+            sets[name] = response_set(similarity=row.similarity, name=name)
+        try:
+            yield row.method.compute(sets[name])
+        except ConfigurationError:
+            raise
+        except (ValueError, ArithmeticError) as error:
+            why = str(error).replace(f" for method {row.method.name!r}", "")
+            problems.setdefault(row.name, why)
+            yield math.nan
+
+
+def _comparable(scores: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the rows to rank, and the questions that all of them scored."""
+    missing = np.isnan(scores)
+    ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
+    return ranked, np.flatnonzero(~missing[ranked].any(axis=0))
+
+
+def _ranking(
+    labelled: Sequence[tuple[list[float], Sequence[int]]],
+) -> SentenceRanking | None:
+    """Return how well sentences are ranked, None where there are none."""
+    if not any(us for us, _ in labelled):
+        return None
+    each = [auroc(us, right) for us, right in labelled if us]
+    both = [value for value in each if not math.isnan(value)]
+    uncertainty = np.concatenate([us for us, _ in labelled])
+    correct = np.concatenate([right for _, right in labelled])
+    return SentenceRanking(
+        answers=len(labelled),
+        sentences=len(correct),
+        accuracy=float(correct.mean()),
+        auroc=auroc(uncertainty, correct),
+        within=float(np.mean(both)) if both else math.nan,
+    )

@@ -1,0 +1,194 @@
+"""How a recording was drawn: as ``record`` writes it down, and as it is read back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, cycle
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from snne_guard.engine.reading import is_complete, is_refused
+from snne_guard.engine.reply_set import compared_text
+from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.jsonl import checked
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.text import is_visible
+from snne_guard.types import Assessment, DrawCost, Sample
+
+__all__ = [
+    "DRAWN",
+    "PLAIN",
+    "HowDrawn",
+    "check_same_settings",
+    "drawn_fields",
+    "how_drawn",
+    "recorded_replies",
+]
+
+DRAWN = frozenset(
+    {
+        *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),
+        *("tokens", "self_check", "label", "settings", "drawn", "snne_guard"),
+        *("sentences", "sentence_labels", "hidden_states", "token_importance"),
+        "p_true_logprob",
+    }
+)
+"""Fields of a recording that are about its replies; no question brings them."""
+
+PLAIN = "plain"
+"""The view in which samples are drawn without views."""
+
+
+def drawn_fields(
+    drawn: Assessment | Exception,
+    *,
+    settings: Mapping[str, Any],
+    shard: str | None = None,
+) -> dict[str, Any]:
+    """Return the fields of a recording that its draws bring; none without an answer."""
+    if isinstance(drawn, Exception) or drawn.answer is None:
+        return {}
+    answer, samples = drawn.answer, drawn.samples
+    replies = (answer, *samples)
+    check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
+    return {
+        "main_answer": compared_text(answer),
+        "samples": [compared_text(sample) for sample in samples],
+        "main_logprobs": answer.token_logprobs,
+        "token_logprobs": [sample.token_logprobs for sample in samples],
+        "main_tokens": answer.tokens,
+        "tokens": [sample.tokens for sample in samples],
+        "self_check": check,
+        "settings": settings,
+        "drawn": {
+            **({} if shard is None else {"shard": shard}),
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "models": sorted({reply.model for reply in replies if reply.model}),
+            "finish_reasons": [reply.finish_reason for reply in replies],
+            "kinds": [_kind(reply) for reply in replies],
+            "reasons": [why for why in drawn.reasons if why != "no_threshold"],
+            "cost": drawn.cost.to_dict(),
+            "draws": [draw.to_dict() for draw in drawn.draws],
+        },
+    }
+
+
+def _kind(sample: Sample) -> str | None:
+    """Return what a reply is, where it is not plain text."""
+    if sample.refused:
+        return "refused"
+    if sample.tool_calls is not None:
+        return "tool_calls"
+    return "unreadable" if sample.unreadable else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HowDrawn:
+    """What a recording says about its draws, apart from the question and the replies.
+
+    Lists with an entry per reply have the answer first, and None for what is unknown.
+    """
+
+    temperature: float = 1.0  # of the samples
+    views: tuple[str, ...] = ()  # which the samples take in turn
+    models: tuple[str, ...] = ()  # as the replies named theirs
+    reasons: tuple[str, ...] = ()  # what was unusual
+    finish_reasons: tuple[str | None, ...] | None = None  # of each reply
+    kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
+    draws: tuple[DrawCost, ...] = ()  # what each request took
+    shard: Annotated[str, Field(pattern=r"^\d{1,6}/\d{1,6}$")] | None = None
+
+
+_HOW_DRAWN = TypeAdapter(HowDrawn)
+
+
+def how_drawn(recording: Recording, /) -> HowDrawn:
+    """Return what a recording says about its draws.
+
+    Raises:
+        InputError: It is not what ``record`` writes.
+    """
+    settings, drawn = recording.settings or {}, recording.extra.get("drawn")
+    given = drawn if isinstance(drawn, dict) else {}
+    known = {name: settings.get(name) for name in ("temperature", "views")}
+    given = given | {name: value for name, value in known.items() if value is not None}
+    try:
+        return checked(_HOW_DRAWN, given)
+    except InputError as error:
+        msg = f"recording {recording.id!r}: {error}"
+        raise InputError(msg) from error
+
+
+def recorded_replies(
+    recording: Recording, /, views: Sequence[str] | None = None
+) -> tuple[Sample, list[Sample]]:
+    """Return the recorded answer and samples as a guard would have received them.
+
+    Args:
+        recording: The question.
+        views: Only the samples of these views; None for all.
+
+    Raises:
+        InputError: The recording's details do not match its replies.
+    """
+    drawn = how_drawn(recording)
+    texts = (recording.main_answer, *recording.samples)
+    unknown = (None,) * len(texts)
+    logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
+    details = [drawn.finish_reasons or unknown, drawn.kinds or unknown]
+    if any(len(each) != len(texts) for each in details):
+        msg = (
+            f'expected "finish_reasons" and "kinds" of recording {recording.id!r} to '
+            f"be lists of {len(texts)} texts or nulls"
+        )
+        raise InputError(msg)
+    # The answer is drawn in no view; samples take theirs in turn.
+    turns = chain([None], cycle(drawn.views or [None]))
+    answer, *samples = [
+        Sample(
+            text="" if kind == "tool_calls" else text,
+            token_logprobs=each or None,
+            finish_reason=end,
+            # Recordings of other programs do not say how a reply ended.
+            truncated=end is not None and not (is_complete(end) or is_refused(end)),
+            refused=kind == "refused" or is_refused(end),
+            tool_calls=text if kind == "tool_calls" else None,
+            unreadable=not is_visible(text) or kind == "unreadable",
+            view=view,
+        )
+        for text, each, end, kind, view in zip(
+            texts, logprobs, *details, turns, strict=False
+        )
+    ]
+    if views is not None:
+        samples = [each for each in samples if (each.view or PLAIN) in views]
+    return answer, samples
+
+
+def check_same_settings(
+    before: object, now: object, *, name: str | os.PathLike[str]
+) -> None:
+    """Check that two parts of a recording were drawn with the same settings.
+
+    Args:
+        before: The settings of the first.
+        now: Those of the second.
+        name: What the second is called, such as the path of its file.
+
+    Raises:
+        ConfigurationError: They differ; the message has the name and says how.
+    """
+    first = before if isinstance(before, dict) else {}
+    second = now if isinstance(now, dict) else {}
+    differ = [
+        f"{name} was {first.get(name)!r}, here it is {second.get(name)!r}"
+        for name in sorted({*first, *second})
+        if first.get(name) != second.get(name)
+    ]
+    if differ:
+        msg = f"{os.fspath(name)} was drawn with other settings: {'; '.join(differ)}"
+        raise ConfigurationError(msg)

@@ -1,0 +1,96 @@
+"""What an application gets: an answer, or what stands in its place."""
+
+from __future__ import annotations
+
+from langchain_core.callbacks import CallbackManager
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import (
+    InputTokenDetails,
+    OutputTokenDetails,
+    UsageMetadata,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
+
+from snne_guard.engine import Outcome
+from snne_guard.langchain.errors import as_model_error
+from snne_guard.langchain.messages import as_message
+from snne_guard.langchain.request import Run
+from snne_guard.types import Cost
+
+__all__ = ["KEY", "child_config", "message_of", "result_of", "usage_of"]
+
+KEY = "snne_guard"
+"""Where the assessment stands in ``response_metadata``."""
+
+
+def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
+    """Return what is delivered, None where the fallback has to say it.
+
+    Args:
+        outcome: How the call ended.
+        refusal: What a refusal says.
+
+    Raises:
+        BaseException: What is raised in place of an answer.
+    """
+    match outcome.delivery:
+        case "fallback":
+            return None
+        case "replacement":
+            return as_message(outcome.replacement)
+        case "refusal":
+            return AIMessage(str(refusal), response_metadata={"finish_reason": "stop"})
+        case "answer" if outcome.answer is not None:
+            return as_message(outcome.answer.raw)
+    assert outcome.error is not None  # noqa: S101 - it says why there is nothing
+    raise as_model_error(outcome.error)
+
+
+def result_of(given: object, outcome: Outcome) -> ChatResult:
+    """Return what is delivered with the assessment and the usage of all draws."""
+    message, assessment = as_message(given), outcome.assessment
+    record = assessment.to_metadata()
+    if outcome.delivery == "fallback" and KEY in message.response_metadata:
+        # The fallback is a guard itself.
+        record["fallback"] = message.response_metadata[KEY]
+    metadata = {**message.response_metadata, KEY: record}
+    usage = usage_of(assessment.cost) or message.usage_metadata
+    update = {"response_metadata": metadata, "usage_metadata": usage}
+    whole = message.model_copy(update=update)
+    return ChatResult(generations=[ChatGeneration(message=whole)])
+
+
+def child_config(run: Run) -> RunnableConfig:
+    """Return the configuration of a fallback, whose run nests under the guard's.
+
+    LangChain has no child managers for the run of a chat model.
+    """
+    if run is None:
+        return {"callbacks": []}
+    manager = CallbackManager(
+        handlers=list(run.inheritable_handlers),
+        inheritable_handlers=list(run.inheritable_handlers),
+        parent_run_id=run.run_id,
+        inheritable_tags=run.inheritable_tags,
+        inheritable_metadata=run.inheritable_metadata,
+    )
+    return {"callbacks": manager}
+
+
+def usage_of(cost: Cost) -> UsageMetadata | None:
+    """Return the usage of all draws together, None where none is known."""
+    read, written = cost.prompt_tokens, cost.completion_tokens
+    if not read and not written:
+        return None
+    usage = UsageMetadata(
+        input_tokens=read, output_tokens=written, total_tokens=read + written
+    )
+    if cost.cached_tokens:
+        details = InputTokenDetails(cache_read=cost.cached_tokens)
+        usage["input_token_details"] = details
+    if cost.reasoning_tokens:
+        usage["output_token_details"] = OutputTokenDetails(
+            reasoning=cost.reasoning_tokens
+        )
+    return usage

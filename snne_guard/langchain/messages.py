@@ -1,0 +1,214 @@
+"""LangChain messages as samples: where each provider's class puts what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from pydantic import BaseModel, ValidationError
+
+from snne_guard.engine import read_sample
+from snne_guard.engine.reading import items_of, mapping_of, string_of
+from snne_guard.errors import ConfigurationError
+from snne_guard.types import Sample
+
+__all__ = [
+    "as_chunk",
+    "as_message",
+    "logprob_entries",
+    "question_of",
+    "sample_of",
+    "whole_message",
+    "with_parsed",
+    "without_logprobs",
+]
+
+M = TypeVar("M", bound=BaseMessage)
+
+_MODEL_KEYS = ("model_name", "model", "model_id")
+_ENDING_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+
+_READABLE_BLOCKS = frozenset(
+    {
+        *("refusal", "text"),
+        *("reasoning", "reasoning_content", "redacted_thinking", "thinking"),
+        # Where something comes from.
+        *("citation", "reference"),
+    }
+)
+"""Types of content blocks that hold no part of an answer besides its text.
+
+Blocks of the provider's own tools are missing: such calls draw no samples.
+"""
+
+_CALL_BLOCKS = frozenset(
+    {
+        *("custom_tool_call", "function_call", "function_call_signature"),
+        *("input_json_delta", "invalid_tool_call", "tool_call", "tool_call_chunk"),
+        "tool_use",
+    }
+)
+"""Types of content blocks for calls, which stand in ``tool_calls`` too."""
+
+_EXTRAS = ("audio", "function_call", "images", "refusal")
+"""What may stand beside the content, in ``additional_kwargs``."""
+
+
+def question_of(messages: Sequence[BaseMessage]) -> str | None:
+    """Return the text of the last human message, None if there is none.
+
+    Example:
+        >>> question_of([HumanMessage("The capital of France?"), AIMessage("Paris")])
+        'The capital of France?'
+    """
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            return str(message.text)
+    return None
+
+
+def is_refusal(message: BaseMessage) -> bool:
+    """Return whether a guard put a refusal in place of the model's answer.
+
+    Example:
+        >>> is_refusal(AIMessage("Paris"))
+        False
+    """
+    record = message.response_metadata.get("snne_guard")
+    if not isinstance(record, Mapping):
+        return False
+    from_fallback = mapping_of(record.get("fallback"))
+    return "refuse" in {record.get("decision"), from_fallback.get("decision")}
+
+
+def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Sample:
+    """Return what is compared of a message: what an application gets as text.
+
+    Args:
+        message: The model's reply, with the metadata of its generation.
+        reports_finish_reason: Whether the provider always says how a reply ended. Then
+            a reply that says nothing counts as truncated; else it counts as complete,
+            as those of fake models do.
+
+    Example:
+        >>> cut = AIMessage("Paris", response_metadata={"finish_reason": "length"})
+        >>> sample_of(cut).truncated
+        True
+    """
+    metadata, extra = message.response_metadata, message.additional_kwargs
+    incomplete = metadata.get("incomplete_details") or {}
+    says_how_it_ended = any(key in metadata for key in _ENDING_KEYS)
+    calls = _tool_calls(message)
+    # langchain-openai's first output version keeps there what is no text or call.
+    blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
+    kinds = {*map(_kind_of, blocks), *(name for name in _EXTRAS if extra.get(name))}
+    readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
+    return read_sample(
+        text=str(message.text),
+        finish_reason=_first_string(incomplete, ("reason",))
+        or _first_string(metadata, _ENDING_KEYS),
+        logprobs=logprob_entries(message),
+        calls=calls,
+        # A refusal by a guard was not drawn from the model either.
+        refusal="refusal" in kinds or is_refusal(message),
+        other_content=not kinds <= readable,
+        complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
+        model=_first_string(metadata, _MODEL_KEYS),
+        response_id=_first_string(metadata, ("id",)),
+    )
+
+
+def as_message(value: object) -> AIMessage:
+    """Return what a fallback or ``on_uncertain`` gave as a message.
+
+    Raises:
+        ConfigurationError: It is neither a message nor a text.
+    """
+    if isinstance(value, AIMessage):
+        return value
+    if isinstance(value, str):
+        return AIMessage(value)
+    msg = (
+        "expected a message or a text from the fallback, or a message from the "
+        f"function on_uncertain, got {type(value).__name__}"
+    )
+    raise ConfigurationError(msg)
+
+
+def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage:
+    """Return a reply with all its metadata on the message, as ``invoke`` does."""
+    metadata = {
+        **(result.llm_output or {}),
+        **(generation.generation_info or {}),
+        **generation.message.response_metadata,
+    }
+    return generation.message.model_copy(update={"response_metadata": metadata})
+
+
+def as_chunk(message: BaseMessage) -> ChatGenerationChunk:
+    """Return a whole message as the only chunk of a stream."""
+    fields = {**dict(message), "type": "AIMessageChunk", "chunk_position": "last"}
+    return ChatGenerationChunk(message=AIMessageChunk(**fields))
+
+
+def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMessage:
+    """Attach the parsed reply where the parser of ``ChatOpenAI`` expects it."""
+    if schema is None:
+        return message
+    try:
+        parsed = schema.model_validate_json(str(message.text))
+    except ValidationError:
+        return message
+    extra = {**message.additional_kwargs, "parsed": parsed}
+    return message.model_copy(update={"additional_kwargs": extra})
+
+
+def without_logprobs(message: M) -> M:
+    """Return the message without log-probabilities in its metadata.
+
+    Example:
+        >>> paris = AIMessage("Paris", response_metadata={"logprobs": {"content": []}})
+        >>> without_logprobs(paris).response_metadata
+        {}
+    """
+    given = message.response_metadata.items()
+    metadata = {name: value for name, value in given if name != "logprobs"}
+    return message.model_copy(update={"response_metadata": metadata})
+
+
+def _tool_calls(message: BaseMessage) -> list[tuple[object, object]]:
+    if not isinstance(message, AIMessage):
+        return []
+    given = [*message.tool_calls, *message.invalid_tool_calls]
+    if not message.tool_calls and str(message.text).strip():
+        return []  # what the application takes for the answer is the text
+    return [(call["name"], call["args"]) for call in given]
+
+
+def _kind_of(block: object) -> str | None:
+    """Return the type of a content block, None where it has none."""
+    if not isinstance(block, Mapping):
+        return "text"
+    if block.get("type") == "non_standard":  # LangChain's wrapper for unknown ones
+        block = mapping_of(block.get("value"))
+    elif block.keys() <= {"id", "index"}:  # what ends a block of a stream
+        return "text"
+    return string_of(block.get("type"))
+
+
+def logprob_entries(message: BaseMessage) -> list[Any]:
+    """Return log-probabilities in OpenAI's form, wherever a provider puts them."""
+    given = message.response_metadata.get("logprobs")
+    if isinstance(given, Mapping):
+        given = given.get("content")
+    entries = items_of(given)
+    if entries and isinstance(entries[0], BaseModel):  # of Ollama's client
+        return [dict(entry) for entry in entries]
+    return entries
+
+
+def _first_string(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    values = (metadata.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, str) and value), None)

@@ -1,0 +1,229 @@
+"""What the engine is asked in a call, and what a draw of it asks of the model.
+
+A model is asked by a copy with options of the call: the user's own is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel
+
+from snne_guard.engine import (
+    Draw,
+    GuardState,
+    Observers,
+    Reply,
+    Request,
+    asks_for_schema,
+    may_act,
+    options_for,
+)
+from snne_guard.engine.options import FIELDS, STREAMS
+from snne_guard.engine.protocol import TOP_LOGPROBS
+from snne_guard.langchain.messages import as_message, question_of, sample_of
+from snne_guard.langchain.providers import Provider
+from snne_guard.langchain.wrappers import ModelTree, Target
+from snne_guard.settings import GuardSettings
+
+__all__ = ["ModelRequest", "Run", "engine_request", "request_for"]
+
+Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+"""The guard's own run, None outside a run."""
+
+
+# -- Of the engine ---------------------------------------------------------------------
+
+
+def engine_request(
+    inside: ModelTree,
+    messages: list[BaseMessage],
+    *,
+    settings: GuardSettings,
+    state: GuardState,
+    observers: Observers,
+    structured: bool = False,
+    run: Run = None,
+    answer: AIMessage | str | None = None,
+) -> Request:
+    """Return what the engine is asked in one call.
+
+    Args:
+        inside: The guarded model, with the options of the call.
+        messages: The conversation.
+        settings: The options of the guard.
+        state: What its calls share, with those of its copies.
+        observers: Who gets the assessments.
+        structured: Whether calls are a form of the answer.
+        run: The guard's run.
+        answer: An answer that exists already.
+    """
+    levels = inside.levels
+    return Request(
+        settings=settings,
+        state=state,
+        capabilities=inside.capabilities(state.rejected),
+        question=state.question(
+            _chosen_question(settings, messages, run), question_of(messages)
+        ),
+        tools_bound=any(level.get("tools") for level in levels),
+        structured=structured,
+        context=settings.context_of(messages),
+        schema=any(map(asks_for_schema, levels)),
+        side_effects=any(map(may_act, levels)),
+        retry=not inside.retries_itself,
+        answer=None if answer is None else _reply(as_message(answer)),
+        observers=observers,
+        answer_settings=inside.answer_settings,
+        run_id=None if run is None else str(run.run_id),
+    )
+
+
+def _reply(message: AIMessage) -> Reply:
+    return Reply(samples=(sample_of(message),), raw=message)
+
+
+def _chosen_question(
+    settings: GuardSettings, messages: list[BaseMessage], run: Run
+) -> object:
+    """Return the question as the application gives it, None where it does not."""
+    chosen = None if run is None else (run.metadata or {}).get("snne_guard_question")
+    if chosen is None and settings.question is not None:
+        return settings.question(messages)
+    return chosen
+
+
+# -- Of the model ----------------------------------------------------------------------
+
+_FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
+"""Options that LangChain takes out before the provider sees them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One request that can be sent as it is.
+
+    Attributes:
+        draw: What it asks for.
+        model: Copy of the model that is asked; the user's own is untouched.
+        messages: The whole conversation.
+        options: Options of ``_generate`` and ``_stream``, ``stop`` among them.
+        provider: Row of the model in the table.
+        optional: Parameters that the guard has added, and that may be left out where
+            the provider rejects them.
+        temperature_set: Whether a sample is drawn at the temperature asked for.
+        schema: Class that a structured reply is to be parsed into, None for others.
+    """
+
+    draw: Draw
+    model: BaseChatModel
+    messages: Sequence[BaseMessage]
+    options: dict[str, Any]
+    provider: Provider
+    optional: frozenset[str]
+    temperature_set: bool
+    schema: type[BaseModel] | None
+
+
+def request_for(
+    draw: Draw,
+    target: Target,
+    messages: Sequence[BaseMessage],
+    *,
+    left_out: frozenset[str],
+    stream: bool = False,
+) -> ModelRequest:
+    """Return the request for a draw; ``options_for`` says what it changes."""
+    model, kwargs, provider = target.model, target.options, target.provider
+    taken = target.parameters - left_out
+    if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
+        taken -= {"logprobs"}  # the user's own, which stay
+    optional = draw.added(taken)
+    temperature = None
+    if draw.temperature is not None and "temperature" in optional:
+        temperature = provider.clamped(draw.temperature)
+    not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
+    given = {name: kwargs[name] for name in kwargs if name not in not_sent}
+    options = options_for(draw, given, temperature=temperature)
+    fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
+    if temperature is not None and provider.temperature in type(model).model_fields:
+        fields[provider.temperature] = temperature
+    if not stream and "streaming" in type(model).model_fields:
+        fields["streaming"] = False
+    if draw.role != "answer" and provider.stores:
+        options["store"] = False
+    if "logprobs" in optional:
+        options["logprobs"] = True
+        if "top_logprobs" in optional:
+            options["top_logprobs"] = TOP_LOGPROBS
+    if "n" in optional:
+        options[str(provider.n)] = draw.n
+    copy = model.model_copy(update=fields)
+    options, schema = _without_parser(copy, options, provider)
+    return ModelRequest(
+        draw=draw,
+        model=copy,
+        messages=messages,
+        options=options,
+        provider=provider,
+        optional=optional,
+        temperature_set=temperature == draw.temperature,
+        schema=schema,
+    )
+
+
+def _fields_for(
+    draw: Draw, model: BaseChatModel, temperature: float | None
+) -> dict[str, Any]:
+    """Return fields as a draw takes them over; what it leaves out is None."""
+    fields = type(model).model_fields
+    names = [
+        name
+        for name in FIELDS & fields.keys()
+        if not fields[name].is_required()  # a guard's n is, and means something else
+    ]
+    given = {name: getattr(model, name) for name in names}
+    held = {name: value for name, value in given.items() if value is not None}
+    taken = options_for(draw, held, temperature=temperature)
+    left_out: dict[str, Any] = dict.fromkeys(held.keys() - taken.keys())
+    if "n" in left_out:  # classes count with it
+        left_out["n"] = 1
+    return left_out | taken
+
+
+def _without_parser(
+    model: BaseChatModel, options: dict[str, Any], provider: Provider
+) -> tuple[dict[str, Any], type[BaseModel] | None]:
+    """Ask OpenAI for a structured reply that its client does not parse.
+
+    The client raises where a reply does not fit the schema or was cut off: that reply,
+    and all others of the request, would be lost before anybody could assess them.
+    """
+    wanted = options.get("response_format")
+    if wanted is None or not provider.client_parses:
+        return options, None
+    schema = None
+    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
+        schema, wanted = wanted, _json_schema(wanted)
+    rest = {name: value for name, value in options.items() if name != "response_format"}
+    if provider.stores:  # the Responses API, whose class parses nothing but classes
+        return {**rest, "response_format": wanted}, schema
+    extra = options.get("extra_body", getattr(model, "extra_body", None)) or {}
+    return {**rest, "extra_body": {"response_format": wanted, **extra}}, schema
+
+
+def _json_schema(wanted: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema that OpenAI's client would send."""
+    import openai
+
+    function = openai.pydantic_function_tool(wanted)["function"]
+    schema = {"name": function["name"], "schema": function.get("parameters")}
+    return {"type": "json_schema", "json_schema": {**schema, "strict": True}}

@@ -1,0 +1,295 @@
+"""Send the draws of one guarded call to a LangChain model, beneath its callbacks.
+
+``BaseChatModel.invoke`` opens a run, tells handlers and tracers of it and looks into
+the cache. The hooks beneath it do none of that: ``_generate`` and ``_stream``, which
+every class implements, and their async counterparts. What a class itself calls inside
+of its hook runs without a parent run, without handlers from context variables and
+without LangSmith; handlers that the class itself adds are not suppressed.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from contextlib import aclosing, closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.messages import (
+    BaseMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables.config import var_child_runnable_config
+from langsmith.run_helpers import tracing_context
+
+from snne_guard.engine import Draw, NoReplyError, Reply, read_cost
+from snne_guard.engine.protocol import with_failed
+from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.langchain.messages import (
+    as_chunk,
+    logprob_entries,
+    sample_of,
+    whole_message,
+    with_parsed,
+    without_logprobs,
+)
+from snne_guard.langchain.request import ModelRequest, request_for
+from snne_guard.langchain.wrappers import ModelTree, Rejected, Target
+from snne_guard.self_check import read_self_check
+
+__all__ = ["LangChainSender"]
+
+Chunk = ChatGenerationChunk
+Sent = tuple[ModelRequest, Any]
+"""The request that was answered, and its ``ChatResult`` or opened stream."""
+
+
+class LangChainSender:
+    """Sends the draws of one guarded call to a LangChain model.
+
+    No callback handler, tracer or cache sees a draw. ``with_retry`` and
+    ``with_fallbacks`` around the model are carried out for each draw. A parameter that
+    a provider rejects is left out, and remembered for the guard.
+
+    ``Reply.raw`` of an answer is its ``AIMessage``, without log-probabilities that only
+    the guard asked for.
+
+    Args:
+        model: The guarded model, with the options of the call.
+        messages: The whole conversation.
+        rejected: What the models have rejected; one object per guard.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from langchain_core.messages import HumanMessage
+        >>> model = FakeListChatModel(responses=["Paris"])
+        >>> question = HumanMessage("The capital of France?")
+        >>> sender = LangChainSender(ModelTree(model), [question])
+        >>> sender.send(Draw(role="answer")).first.text
+        'Paris'
+    """
+
+    def __init__(
+        self,
+        model: ModelTree,
+        messages: Sequence[BaseMessage],
+        *,
+        rejected: Rejected | None = None,
+    ) -> None:
+        self._model = model
+        self._messages = tuple(messages)
+        self._rejected = defaultdict(set) if rejected is None else rejected
+        self._chunks: list[Chunk] = []
+        self._opened: tuple[ModelRequest, int] | None = None
+
+    def send(self, draw: Draw) -> Reply:
+        """Send one draw and wait for its reply; the model's own error is raised."""
+        (request, result), failed = run_steps(self._steps(draw), _call_model)
+        return with_failed(self._reply(request, result), failed)
+
+    async def asend(self, draw: Draw) -> Reply:
+        """Send one draw from a task."""
+        sent = await arun_steps(self._steps(draw), _acall_model)
+        (request, result), failed = sent
+        return with_failed(self._reply(request, result), failed)
+
+    def stream(self, draw: Draw) -> Generator[Chunk]:
+        """Stream the answer, once; in one chunk where the model does not stream."""
+        sent = run_steps(self._steps(draw, stream=True), _open_stream)
+        (request, (first, rest)), failed = sent
+        self._opened = request, failed
+        with closing(rest):
+            yield self._passed_on(first, request)
+            for chunk in rest:
+                yield self._passed_on(chunk, request)
+
+    async def astream(self, draw: Draw) -> AsyncGenerator[Chunk]:
+        """Stream the answer from a task."""
+        sent = await arun_steps(self._steps(draw, stream=True), _aopen_stream)
+        (request, (first, rest)), failed = sent
+        self._opened = request, failed
+        async with aclosing(rest):
+            yield self._passed_on(first, request)
+            async for chunk in rest:
+                yield self._passed_on(chunk, request)
+
+    def streamed_answer(self) -> Reply:
+        """Return the whole answer, once its chunks have passed."""
+        assert self._opened is not None  # noqa: S101 - or no chunk would have passed
+        request, failed = self._opened
+        whole = self._chunks[0] + self._chunks[1:]
+        generation = ChatGeneration(
+            message=message_chunk_to_message(whole.message),
+            generation_info=whole.generation_info,
+        )
+        result = ChatResult(generations=[generation])
+        return with_failed(self._reply(request, result), failed)
+
+    def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
+        """Keep a chunk, and return it as the application gets it."""
+        self._chunks.append(chunk)
+        if "logprobs" not in request.optional:
+            return chunk
+        info = chunk.generation_info or {}
+        return Chunk(
+            message=without_logprobs(chunk.message),
+            generation_info={k: v for k, v in info.items() if k != "logprobs"} or None,
+        )
+
+    def _steps(self, draw: Draw, *, stream: bool = False) -> Steps[Sent]:
+        """Return the requests that a draw takes, one after another.
+
+        The tree carries out the wrappers; for each model inside ``without_rejected``
+        yields requests; ``run_steps`` sends what is yielded, and sleeps on floats.
+        """
+        messages = convert_to_messages(draw.conversation(self._messages))
+
+        def ask(target: Target) -> Steps[Sent]:
+            make = partial(request_for, draw, target, messages, stream=stream)
+            return without_rejected(make, self._rejected[target.key])
+
+        return self._model.steps(ask)
+
+    def _reply(self, request: ModelRequest, result: ChatResult) -> Reply:
+        messages = [whole_message(each, result) for each in result.generations]
+        if not messages:
+            raise NoReplyError
+        first, reported = messages[0], request.provider.reports_finish_reason
+        samples = [sample_of(each, reports_finish_reason=reported) for each in messages]
+        usage = getattr(first, "usage_metadata", None)
+        reply = Reply(
+            samples=tuple(samples),
+            cost=read_cost(samples, usage),
+            temperature_set=request.temperature_set,
+        )
+        if request.draw.role == "check":
+            p_correct = read_self_check(samples[0], logprob_entries(first))
+            return replace(reply, p_correct=p_correct)
+        if request.draw.role != "answer":
+            return reply
+        raw = with_parsed(first, request.schema)
+        raw = without_logprobs(raw) if "logprobs" in request.optional else raw
+        return replace(reply, samples=reply.samples[:1], raw=raw)
+
+
+# -- Beneath the callbacks -----------------------------------------------------------
+
+
+def _call_model(request: ModelRequest) -> ChatResult:
+    """Send a request and wait for its replies."""
+    model = request.model
+    with _quiet():
+        if model.rate_limiter:
+            model.rate_limiter.acquire(blocking=True)
+        hook = model._generate  # noqa: SLF001 - what classes implement
+        return hook(list(request.messages), **request.options)
+
+
+async def _acall_model(request: ModelRequest) -> ChatResult:
+    """Send a request from a task; LangChain runs a class without async in a thread."""
+    model = request.model
+    with _quiet():
+        if model.rate_limiter:
+            await model.rate_limiter.aacquire(blocking=True)
+        hook = model._agenerate  # noqa: SLF001 - as above
+        return await hook(list(request.messages), **request.options)
+
+
+def _open_stream(request: ModelRequest) -> tuple[Chunk, Generator[Chunk]]:
+    """Send a request; return its first chunk, once it is there, and the others.
+
+    A model that does not stream, or is told not to, gives one chunk, and so does one
+    that is to answer by a class: its parser needs the whole answer.
+    """
+    chunks = _chunks(request)
+    first = next(chunks, None)
+    if first is None:
+        raise NoReplyError
+    return first, chunks
+
+
+async def _aopen_stream(request: ModelRequest) -> tuple[Chunk, AsyncGenerator[Chunk]]:
+    """Send a request from a task, as ``_open_stream`` does from a thread."""
+    chunks = _achunks(request)
+    first = await anext(chunks, None)
+    if first is None:
+        raise NoReplyError
+    return first, chunks
+
+
+def _chunks(request: ModelRequest) -> Generator[Chunk]:
+    """Yield chunks; only the waiting for them is quiet, not the consumer."""
+    model = request.model
+    if not _streams(request, async_api=False):
+        yield _as_single_chunk(request, _call_model(request))
+        return
+    if model.rate_limiter:
+        model.rate_limiter.acquire(blocking=True)
+    with _quiet():
+        hook = model._stream  # noqa: SLF001 - as above
+        chunks = hook(list(request.messages), **request.options)
+    while True:
+        with _quiet():
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
+
+
+async def _achunks(request: ModelRequest) -> AsyncGenerator[Chunk]:
+    model = request.model
+    if not _streams(request, async_api=True):
+        yield _as_single_chunk(request, await _acall_model(request))
+        return
+    if model.rate_limiter:
+        await model.rate_limiter.aacquire(blocking=True)
+    with _quiet():
+        hook = model._astream  # noqa: SLF001 - as above
+        chunks = hook(list(request.messages), **request.options)
+    try:
+        while True:
+            with _quiet():
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        if isinstance(chunks, AsyncGenerator):  # a class may return any iterator
+            await chunks.aclose()
+
+
+def _streams(request: ModelRequest, *, async_api: bool) -> bool:
+    options = {**request.options, "stream": True}
+    return request.schema is None and request.model._should_stream(  # noqa: SLF001 - LangChain's own rule
+        async_api=async_api, **options
+    )
+
+
+def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
+    if not result.generations:
+        raise NoReplyError
+    message = whole_message(result.generations[0], result)
+    return as_chunk(with_parsed(message, request.schema))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Run without parent run, handlers of context variables and LangSmith."""
+    with tracing_context(enabled=False, parent=False):
+        held: list[contextvars.ContextVar[object]] = [
+            variable
+            for variable, value in contextvars.copy_context().items()
+            if variable is var_child_runnable_config
+            or isinstance(value, BaseCallbackHandler | BaseCallbackManager)
+        ]
+        tokens = [(variable, variable.set(None)) for variable in held]
+        try:
+            yield
+        finally:
+            for variable, token in tokens:
+                variable.reset(token)

@@ -1,0 +1,56 @@
+"""An answer that cannot be withheld, as a stream with the assessment on its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, closing
+
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+
+from snne_guard import engine
+from snne_guard.engine import Outcome, Request
+from snne_guard.langchain.delivery import KEY, usage_of
+from snne_guard.langchain.sender import LangChainSender
+
+__all__ = ["astreamed", "streamed"]
+
+
+def streamed(
+    request: Request, sender: LangChainSender
+) -> Generator[ChatGenerationChunk]:
+    """Carry out a call in threads, and yield what the application gets of it."""
+    with closing(engine.stream(request, sender)) as items:
+        for item in items:
+            yield _delivered(item)
+
+
+async def astreamed(
+    request: Request, sender: LangChainSender
+) -> AsyncGenerator[ChatGenerationChunk]:
+    """Carry out a call in tasks, as ``streamed`` does in threads."""
+    async with aclosing(engine.astream(request, sender)) as items:
+        async for item in items:
+            yield _delivered(item)
+
+
+def _delivered(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
+    """Return what is delivered for a chunk of the answer, or for how the call ended.
+
+    The chunk for the end has the assessment and the usage of all draws, so the others
+    have no usage.
+    """
+    if not isinstance(item, Outcome):
+        if getattr(item.message, "usage_metadata", None) is None:
+            return item
+        plain = item.message.model_copy(update={"usage_metadata": None})
+        return item.model_copy(update={"message": plain})
+    if item.error is not None:
+        raise item.error
+    end = AIMessageChunk(
+        content="",
+        response_metadata={KEY: item.assessment.to_metadata()},
+        usage_metadata=usage_of(item.assessment.cost),
+        chunk_position="last",
+    )
+    return ChatGenerationChunk(message=end)

@@ -1,0 +1,159 @@
+"""Guard the requests of a client, in threads or in tasks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Generator
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from snne_guard import engine
+from snne_guard.engine import (
+    GuardState,
+    Limiter,
+    Observers,
+    ProviderCapabilities,
+    Reply,
+    Request,
+    asks_for_schema,
+    may_act,
+    read_sample,
+)
+from snne_guard.engine.tasks import in_thread
+from snne_guard.openai.apis import ApiObject
+from snne_guard.openai.delivery import RefusalAs, delivered
+from snne_guard.openai.request import ApiRequest
+from snne_guard.openai.sender import OpenAISender
+from snne_guard.openai.streams import (
+    AsyncGuardedStream,
+    GuardedStream,
+    StreamEnd,
+    parts_of,
+)
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Assessment
+
+__all__ = ["AsyncClientGuard", "ClientGuard"]
+
+MODELS_KEPT = 1000
+"""Most models whose quirks a guard remembers; beyond that it starts learning again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Guard:
+    """What threads and tasks share.
+
+    ``models`` has the state of the calls of each model, by API and name.
+    """
+
+    client: Any
+    settings: GuardSettings
+    limiter: Limiter
+    observers: Observers
+    refusal_as: RefusalAs = "content"
+    models: dict[tuple[str, str], GuardState] = field(default_factory=dict)
+
+    def _prepare(
+        self, request: ApiRequest, answer: str | None = None
+    ) -> tuple[Request, OpenAISender]:
+        """Return what a driver needs: the engine's request, and its sender."""
+        if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
+            self.models.clear()
+        name = (request.api.name, request.model[:256])
+        state = self.models.setdefault(name, GuardState(self.limiter))
+        rejected = state.rejected[name]
+        settings, body = self.settings, request.body
+        messages = request.api.messages(body)
+        chosen = None if settings.question is None else settings.question(messages)
+        given = None
+        if answer is not None:
+            given = Reply(samples=(read_sample(text=answer, finish_reason="stop"),))
+        engine_request = Request(
+            settings=settings,
+            state=state,
+            capabilities=ProviderCapabilities.of(request.api.parameters - rejected),
+            question=state.question(chosen, request.question),
+            tools_bound=bool(body.get("tools") or body.get("functions")),
+            context=settings.context_of(messages),
+            schema=asks_for_schema(body),
+            side_effects=may_act(body),
+            retry=not self.client.max_retries,  # one layer retries
+            answer=given,
+            observers=self.observers,
+            answer_settings=request.answer_settings,
+        )
+        return engine_request, OpenAISender(self.client, request, rejected=rejected)
+
+    def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
+        """Return what the fallback gives, which may have to be awaited."""
+        fallback, request = self.settings.fallback, request.another()
+        if callable(fallback):
+            return fallback({**request.body})
+        body = {**request.body, "model": fallback}
+        return replace(request, body=body).post(self.client)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientGuard(_Guard):
+    """Guards the requests of an ``OpenAI`` client."""
+
+    def answer(self, request: ApiRequest) -> ApiObject:
+        """Return the answer, or what stands in its place, with the assessment on it.
+
+        Raises:
+            Exception: What the answer fails with, or what is raised in its place.
+        """
+        if request.stream_cls is not None:
+            return GuardedStream(self._parts(request))
+        outcome = engine.run(*self._prepare(request))
+        if outcome.delivery == "fallback":
+            outcome = replace(outcome, replacement=self._ask_fallback(request))
+        return delivered(request, outcome, self.settings.refusal, self.refusal_as)
+
+    def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
+        """Return the assessment of an answer, which is drawn where none is given."""
+        return engine.run(*self._prepare(request.unstreamed(), answer)).assessed()
+
+    def _parts(self, request: ApiRequest) -> Generator[Any]:
+        """Yield the answer as the parts of a stream, the last with the assessment."""
+        if self.settings.withholds:
+            yield from parts_of(request, self.answer(request.unstreamed()))
+            return
+        end = StreamEnd()
+        with closing(engine.stream(*self._prepare(request))) as items:
+            for item in items:
+                yield from end.pass_on(item)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsyncClientGuard(_Guard):
+    """Guards the requests of an ``AsyncOpenAI`` client, as ``ClientGuard`` does."""
+
+    async def answer(self, request: ApiRequest) -> ApiObject:
+        """Return the answer, or what stands in its place."""
+        if request.stream_cls is not None:
+            parts = self._parts(request)
+            return AsyncGuardedStream(await anext(parts, None), parts)
+        outcome = await engine.arun(*self._prepare(request))
+        if outcome.delivery == "fallback":
+            given = await in_thread(partial(self._ask_fallback, request))
+            given = await given if isinstance(given, Awaitable) else given
+            outcome = replace(outcome, replacement=given)
+        return delivered(request, outcome, self.settings.refusal, self.refusal_as)
+
+    async def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
+        """Return the assessment of an answer, which is drawn where none is given."""
+        prepared = self._prepare(request.unstreamed(), answer)
+        return (await engine.arun(*prepared)).assessed()
+
+    async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
+        if self.settings.withholds:
+            for part in parts_of(request, await self.answer(request.unstreamed())):
+                yield part
+            return
+        end = StreamEnd()
+        async with aclosing(engine.astream(*self._prepare(request))) as items:
+            async for item in items:
+                for part in end.pass_on(item):
+                    yield part

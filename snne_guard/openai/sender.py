@@ -1,0 +1,158 @@
+"""Send the draws of one guarded call through a client of the ``openai`` package."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from snne_guard.engine import Draw, NoReplyError, Reply, options_for
+from snne_guard.engine.protocol import TOP_LOGPROBS, with_failed
+from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.openai.apis import (
+    ApiObject,
+    fields_of,
+    keep_first_choice,
+    remove_logprobs,
+)
+from snne_guard.openai.request import ApiRequest
+from snne_guard.self_check import read_self_check
+
+__all__ = ["OpenAISender"]
+
+
+class OpenAISender:
+    """Sends a user's request as it is, as samples, and as a self-check.
+
+    A server that rejects the temperature, the log-probabilities or ``n`` is asked
+    again without, in the same draw; what it rejected is remembered in ``rejected``.
+
+    Args:
+        client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
+        request: What the user asked for.
+        rejected: Names of parameters that the server was seen to reject.
+    """
+
+    def __init__(
+        self,
+        client: Any,  # noqa: ANN401 - the two classes share no type
+        request: ApiRequest,
+        *,
+        rejected: set[str],
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._api = request.api
+        self._rejected = rejected
+        self._streamed_parts: list[dict[str, Any]] = []
+        self._failed_before_stream = 0
+
+    def send(self, draw: Draw, /) -> Reply:
+        """Send one request and wait for its reply.
+
+        Raises:
+            Exception: What the client raises, or a ``NoReplyError`` where there is no
+                reply in the answer.
+        """
+        (request, answer), failed = run_steps(self._steps(draw), self._post)
+        return with_failed(self._reply(draw, request, answer), failed)
+
+    async def asend(self, draw: Draw, /) -> Reply:
+        """Do the same without blocking the event loop."""
+        sent = await arun_steps(self._steps(draw), self._post)
+        (request, answer), failed = sent
+        return with_failed(self._reply(draw, request, answer), failed)
+
+    def stream(self, draw: Draw, /) -> Generator[Any]:
+        """Send the request for the answer and yield the parts of its stream."""
+        sent = run_steps(self._steps(draw), self._post)
+        (request, stream), self._failed_before_stream = sent
+        with stream:
+            for part in stream:
+                yield self._keep(part, request)
+
+    async def astream(self, draw: Draw, /) -> AsyncGenerator[Any]:
+        """Do the same without blocking the event loop."""
+        sent = await arun_steps(self._steps(draw), self._post)
+        (request, stream), self._failed_before_stream = sent
+        async with stream:
+            async for part in stream:
+                yield self._keep(part, request)
+
+    def streamed_answer(self) -> Reply:
+        """Return the answer that the parts of its stream made up."""
+        reply = self._read(self._api.join(self._streamed_parts))
+        return with_failed(reply, self._failed_before_stream)
+
+    # -- Requests ----------------------------------------------------------------------
+
+    def _steps(self, draw: Draw) -> Steps[tuple[ApiRequest, Any]]:
+        make = partial(self._request_for, draw)
+        return without_rejected(make, self._rejected)
+
+    def _post(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a task awaits it
+        return request.post(self._client)
+
+    def _request_for(self, draw: Draw, *, left_out: frozenset[str]) -> ApiRequest:
+        """Return the request for a draw."""
+        request, api, body = self._request, self._api, self._request.body
+        answer = draw.role == "answer"
+        taken = api.parameters - left_out
+        if answer and api.with_logprobs(body) == body:
+            taken -= {"logprobs"}  # the user's own, which stay
+        added = draw.added(taken)
+        temperature = draw.temperature if "temperature" in added else None
+        if draw.view is not None or draw.turns:
+            conversation = draw.conversation(api.messages(body))
+            body = {**body, api.conversation: conversation}
+        body = options_for(draw, body, temperature=temperature)
+        if temperature is not None:
+            body["temperature"] = temperature
+        if "n" in added:
+            body["n"] = draw.n
+        if "logprobs" in added:
+            body = api.with_logprobs(body)
+            if "top_logprobs" in added:
+                body["top_logprobs"] = TOP_LOGPROBS
+        if answer:
+            # Nothing is parsed before the decision.
+            options = {k: v for k, v in request.options.items() if k != "post_parser"}
+            return replace(request, body=body, options=options, optional=added)
+        if api.name == "responses" or ".openai.com" in str(self._client.base_url):
+            body["store"] = False  # it may be stored unless the request forbids it
+        # Nobody gets a sample, and objects of the package take long to make.
+        return replace(request.another(), body=body, cast_to=object, optional=added)
+
+    # -- Replies -----------------------------------------------------------------------
+
+    def _keep(self, part: ApiObject, request: ApiRequest) -> ApiObject:
+        """Keep a part of the stream, and return it as the user gets it."""
+        keep_first_choice(part)
+        self._streamed_parts.append(fields_of(part))
+        if "logprobs" in request.optional:
+            remove_logprobs(part)
+        return part
+
+    def _reply(self, draw: Draw, request: ApiRequest, answer: ApiObject) -> Reply:
+        if draw.role == "answer":
+            keep_first_choice(answer)
+            reply = self._read(answer)
+            if "logprobs" in request.optional:
+                remove_logprobs(answer)
+            return reply
+        reply = self._read(answer)
+        return replace(
+            reply,
+            raw=None,
+            temperature_set="temperature" in request.optional,
+            p_correct=read_self_check(reply.first, self._api.logprobs(answer))
+            if draw.role == "check"
+            else None,
+        )
+
+    def _read(self, answer: object) -> Reply:
+        reply = self._api.read(answer)
+        if not reply.samples:
+            raise NoReplyError
+        return reply

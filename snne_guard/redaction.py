@@ -1,0 +1,45 @@
+"""Keys and passwords left out of what is shown or stored."""
+
+from __future__ import annotations
+
+import os
+import re
+
+__all__ = ["without_secrets"]
+
+_SHORTEST_SECRET = 8
+_SECRETS = (
+    # Keys that show what they are.
+    (re.compile(r"\b(?:(?:sk|gsk|xai|pplx|hf)[-_]|AIza|Bearer )[\w-]{8,}"), "***"),
+    # user:password@ in an address.
+    (re.compile(r"://[^\s/]+@"), "://***@"),
+    # What stands behind such a name, as in "x-api-key: ..." or {'password': '...'}.
+    (
+        re.compile(
+            r"((?:api[-_ ]?key|authorization|password|secret|token)"
+            r"(?: provided)?[\"']?\s*[:=]\s*[\"']?(?:(?:basic|bearer|token) )?)"
+            r"[^\s\"',;&}]+",
+            re.IGNORECASE,
+        ),
+        r"\1***",
+    ),
+)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with ``***`` in place of keys and passwords, as far as we see them.
+
+    It knows the values of environment variables that are named after a key, the usual
+    shapes of keys, what follows a name such as ``api_key``, and passwords in addresses.
+
+    Example:
+        >>> without_secrets("401 from http://me:pw@host: bad 'api_key': 'abc'")
+        "401 from http://***@host: bad 'api_key': '***'"
+    """
+    for name, value in os.environ.items():
+        named = name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
+        if named and len(value) >= _SHORTEST_SECRET:  # a shorter one may be a word
+            text = text.replace(value, "***")
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text

@@ -1,1 +1,0 @@
-"""Draws from models: what is asked for, what comes back, which replies count."""

@@ -1,1 +1,0 @@
-"""Draws from LangChain chat models."""

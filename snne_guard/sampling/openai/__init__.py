@@ -1,1 +1,0 @@
-"""Draw from the OpenAI API, and from servers that speak its protocol."""

@@ -1,0 +1,140 @@
+"""Checks each request first: who may call, how many at once, and at which path."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Collection
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from snne_guard.server.config import requires_keys
+from snne_guard.server.errors import Fault, fault_of
+from snne_guard.server.replies import JSON
+
+__all__ = ["SECONDS_A_PART", "Gate"]
+
+SECONDS_A_PART = 60.0
+"""How long a part of a request's body may take; the request holds a slot meanwhile."""
+
+_PATH = re.compile(rb"(/[\w.:@~+-]+)+")
+"""Paths that every server on the way parses alike: no encoded or empty segments."""
+
+
+class Gate:
+    """Lets requests in, gives each an id, and turns every error into an answer.
+
+    Args:
+        app: What serves them.
+        local: Whether only this machine may call. The ``Host`` must be local too, or a
+            web page could call by a domain of its own that resolves to this machine.
+        limit: How many calls may be in flight at once.
+        origins: Origins of the web pages from elsewhere that may call; ``*``: all.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        local: bool,
+        limit: int = 200,
+        origins: Collection[str] = (),
+    ) -> None:
+        self._app, self._local, self._limit = app, local, limit
+        self._origins = origins
+        self._in_flight: set[ExitStack] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get("x-request-id")
+        request_id = given or f"req_{uuid.uuid4().hex}"
+        started = False
+
+        async def answer(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message).setdefault("x-request-id", request_id)
+            elif not message.get("more_body"):
+                slot.close()  # a client may send its next request now
+            await send(message)
+
+        with ExitStack() as slot:
+            try:
+                self._check(scope)
+                self._take_slot(slot, scope)
+                await self._while_there(scope, receive, answer)
+            except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
+                fault = fault_of(error)
+                if not started:  # else the server closes the connection
+                    response = JSON(fault.body, fault.status, fault.headers)
+                    await response(scope, receive, answer)
+
+    async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, and stop if its client disconnects."""
+        messages: asyncio.Queue[Message] = asyncio.Queue(1)
+
+        async def listen() -> None:
+            seconds: float | None = SECONDS_A_PART
+            while True:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                if not message.get("more_body"):
+                    seconds = None  # only a disconnect can follow
+                await messages.put(message)
+
+        serving = asyncio.ensure_future(self._app(scope, messages.get, send))
+        tasks = {serving, asyncio.create_task(listen())}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _check(self, scope: Scope) -> None:
+        path: bytes = scope.get("raw_path") or scope["path"].encode()
+        if not _PATH.fullmatch(path) or {b".", b".."} & {*path.split(b"/")}:
+            raise Fault(404, "this address is not served")
+        if not self._local:
+            return
+        if not _is_local(scope):
+            message = "without keys, only this machine may call, by a local name"
+            raise Fault(403, message, code="local_only")
+        origin = Headers(scope=scope).get("origin")
+        if origin is None or {origin, "*"} & {*self._origins}:
+            return
+        if requires_keys(urlsplit(origin).hostname or ""):
+            message = "a web page from elsewhere may call only with --cors-origin"
+            raise Fault(403, message, code="local_only")
+
+    def _take_slot(self, slot: ExitStack, scope: Scope) -> None:
+        """Count a call as in flight until the slot is closed."""
+        if not scope["path"].startswith("/v1/") and scope["method"] != "POST":
+            return
+        if len(self._in_flight) >= self._limit:
+            message = f"{self._limit} requests are in flight, which is the limit"
+            wait = {"retry-after": "1"}
+            raise Fault(429, message, code="too_many_requests", headers=wait)
+        self._in_flight.add(slot)
+        slot.callback(self._in_flight.discard, slot)
+
+
+def _is_local(scope: Scope) -> bool:
+    """Return whether a request came to this machine by a name of this machine."""
+    address, port = scope.get("server") or ("", None)
+    if port is not None and requires_keys(address):  # a socket file has no port
+        return False
+    host = Headers(scope=scope).get("host", "")
+    return not requires_keys(urlsplit(f"//{host}").hostname or "")

@@ -1,0 +1,232 @@
+"""What is read from LangChain messages: text, calls, endings, usage."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from snne_guard.engine import read_cost
+from snne_guard.langchain.messages import sample_of
+from snne_guard.types import Cost, Sample
+
+PARIS = [{"token": "Pa", "logprob": -0.5}, {"token": "ris", "logprob": -0.25}]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<think>hm</think>Paris", "Paris"),
+        (" \n<think>\nhm\n</think>\n\nParis ", "Paris "),
+        ("<think>never closed", "<think>never closed"),
+        ("5 euros</think>Paid", "5 euros</think>Paid"),
+        ("<think>a</think>b<think>c</think>d", "b<think>c</think>d"),
+        (["Pa", "ris"], "Paris"),
+    ],
+)
+def test_only_reasoning_at_the_start_is_no_part_of_the_text(
+    content: Any, text: str
+) -> None:
+    assert sample_of(AIMessage(content)).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n\t", "\u200b\u200d", "\x00\x07", "\u3164\u2800", "\ufffc", "\u0301"],
+)
+def test_invisible_replies_are_unreadable(text: str) -> None:
+    assert sample_of(AIMessage(text)).unreadable
+    assert not sample_of(AIMessage(f"{text}.")).unreadable
+    calls = [{"name": "pay", "args": {}, "id": "1"}]
+    assert not sample_of(AIMessage(text, tool_calls=calls)).unreadable
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reported", "truncated", "refused"),
+    [
+        ({}, False, False, False),
+        ({}, True, True, False),
+        ({"finish_reason": None}, False, True, False),
+        ({"finish_reason": 3}, False, True, False),
+        ({"finish_reason": "abort"}, False, True, False),
+        ({"done_reason": "length"}, True, True, False),
+        ({"finish_reason": "eos_token"}, True, False, False),
+        ({"finish_reason": "SAFETY"}, False, False, True),
+        ({"stop_reason": "refusal"}, False, False, True),
+        ({"stopReason": "guardrail_intervened"}, False, False, True),
+    ],
+)
+def test_a_reply_is_complete_only_if_its_provider_says_so(
+    metadata: dict[str, Any], *, reported: bool, truncated: bool, refused: bool
+) -> None:
+    message = AIMessage("Paris", response_metadata=metadata)
+    sample = sample_of(message, reports_finish_reason=reported)
+    assert (sample.truncated, sample.refused) == (truncated, refused)
+
+
+READABLE: list[dict[str, Any]] = [
+    {"type": "redacted_thinking", "data": "x"},
+    {"type": "citation", "url": "x"},
+    {"type": "non_standard", "value": {"type": "reference", "reference_ids": [1]}},
+    {"index": 1},
+]
+UNREADABLE: list[dict[str, Any]] = [
+    {"type": "audio", "base64": "AAAA"},
+    {"type": "web_search_tool_result", "content": []},
+    {"type": "image_url", "image_url": {"url": "x"}},
+    {"type": "tool_use", "name": "pay"},  # without a call in tool_calls
+    {"type": "kind_of_next_year"},
+    {"type": "non_standard", "value": {"type": "image"}},
+    {"json": {"a": 1}},
+]
+
+
+@pytest.mark.parametrize("block", [*READABLE, *UNREADABLE])
+def test_content_that_is_no_text_is_noticed(block: dict[str, Any]) -> None:
+    message = AIMessage([{"type": "text", "text": "Paris"}, block])
+    assert sample_of(message).unreadable is (block in UNREADABLE)
+
+
+FOUR = Sample(text="x", token_logprobs=(-0.1,) * 4)
+USAGE = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
+DETAILS = {
+    "input_token_details": {"cache_read": 8},
+    "output_token_details": {"reasoning": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("usage", "samples", "cost"),
+    [
+        (
+            USAGE | DETAILS,
+            [FOUR],
+            Cost(
+                prompt_tokens=9,
+                cached_tokens=8,
+                completion_tokens=4,
+                reasoning_tokens=3,
+            ),
+        ),
+        (
+            USAGE,
+            [FOUR] * 3,  # a server that counts one choice only
+            Cost(prompt_tokens=9, completion_tokens=4, lower_bound=True),
+        ),
+        (
+            USAGE | {"input_tokens": -1, "output_tokens": 0},
+            [Sample(text="x")],
+            Cost(lower_bound=True),
+        ),
+        (None, [FOUR], Cost(completion_tokens=4, lower_bound=True)),
+        ({"output_tokens": "5"}, [], Cost(lower_bound=True)),
+    ],
+)
+def test_usage_is_counted_once_and_marked_where_it_is_too_low(
+    usage: Any, samples: list[Sample], cost: Cost
+) -> None:
+    sent = Cost(calls=1, attempts=1)
+    assert read_cost(samples, usage) == sent + cost
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>" * 150_000, "<think>" + "</thin" * 170_000, "\u200b" * 10**6]
+)
+def test_a_text_of_a_megabyte_is_read_in_time_linear_in_it(text: str) -> None:
+    start = time.thread_time()  # however busy the machine is
+    sample_of(AIMessage(text))
+    assert time.thread_time() - start < 2
+
+
+# -- Messages of real providers -------------------------------------------------------
+
+
+def said(content: Any, **metadata: Any) -> AIMessage:
+    return AIMessage(content, response_metadata=metadata)
+
+
+def beside(extra: dict[str, Any], text: str = "") -> AIMessage:
+    metadata = {"finish_reason": "stop"}
+    return AIMessage(text, additional_kwargs=extra, response_metadata=metadata)
+
+
+LOGPROBS = {"token_logprobs": (-0.5, -0.25), "tokens": ("Pa", "ris")}
+BROKEN = {"name": "pay", "args": '{"n": ', "id": "1", "error": None}
+SHAPES: dict[str, tuple[AIMessage, dict[str, Any]]] = {
+    "OpenAI": (
+        said(
+            "Paris",
+            model_name="gpt-5-mini-2026",
+            finish_reason="stop",
+            id="chatcmpl-1",
+            logprobs={"content": PARIS, "refusal": None},
+        ),
+        {
+            "text": "Paris",
+            "finish_reason": "stop",
+            "model": "gpt-5-mini-2026",
+            "response_id": "chatcmpl-1",
+            **LOGPROBS,
+        },
+    ),
+    "OpenAI, Responses, cut off": (
+        said(
+            "Par",
+            status="incomplete",
+            incomplete_details={"reason": "max_output_tokens"},
+        ),
+        {"text": "Par", "finish_reason": "max_output_tokens", "truncated": True},
+    ),
+    "OpenAI, refusal beside the text": (
+        beside({"refusal": "I cannot help with that."}),
+        {"text": "", "finish_reason": "stop", "refused": True},
+    ),
+    "OpenAI, refusal in a v1 block": (
+        said(
+            [{"type": "non_standard", "value": {"type": "refusal", "refusal": "No."}}],
+            status="completed",
+        ),
+        {"text": "", "finish_reason": "completed", "refused": True},
+    ),
+    "OpenAI, a call with broken JSON": (
+        AIMessage("", invalid_tool_calls=[{**BROKEN, "type": "invalid_tool_call"}]),
+        {"text": "", "tool_calls": '[{"args":"{\\"n\\": ","name":"pay"}]'},
+    ),
+    "OpenAI, spoken": (
+        beside({"audio": {"data": "AAAA", "transcript": "Paris"}}),
+        {"text": "", "finish_reason": "stop", "unreadable": True},
+    ),
+    "Anthropic": (
+        said(
+            [
+                {"type": "thinking", "thinking": "France?", "signature": "x"},
+                {"type": "text", "text": "Paris", "citations": []},
+            ],
+            id="msg_1",
+            model="claude-4",
+            model_name="claude-4",
+            stop_reason="end_turn",
+            stop_sequence=None,
+        ),
+        {
+            "text": "Paris",
+            "finish_reason": "end_turn",
+            "model": "claude-4",
+            "response_id": "msg_1",
+        },
+    ),
+    "Ollama": (
+        said("Paris", model="llama3", done_reason="stop", logprobs=PARIS),
+        {"text": "Paris", "finish_reason": "stop", "model": "llama3", **LOGPROBS},
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_messages_of_real_providers(shape: str) -> None:
+    message, fields = SHAPES[shape]
+    sample, expected = sample_of(message), Sample(**fields)
+    assert sample == expected
+    assert sample.response_id == expected.response_id

@@ -1,0 +1,217 @@
+"""What is read of the OpenAI API's requests and answers.
+
+How text, endings and calls are read is the same as for LangChain, whose tests hold it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletionMessage
+from openai.types.responses import Response
+
+from snne_guard.engine.reply_set import select_members
+from snne_guard.openai.apis import ChatApi, ResponsesApi
+from snne_guard.openai.request import ApiRequest
+from snne_guard.types import Cost, Sample
+
+CHAT, RESPONSES = ChatApi(), ResponsesApi()
+
+
+def completion(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "choices": list(choices), **fields}
+
+
+def choice(content: Any = "Paris", index: int = 0, **fields: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": content, **fields.pop("message", {})}
+    return {"index": index, "message": message, "finish_reason": "stop", **fields}
+
+
+def only(value: object) -> Sample:
+    (sample,) = CHAT.read(value).samples
+    return sample
+
+
+def output(*items: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "status": "completed", "output": list(items), **fields}
+
+
+def said(text: str, **fields: Any) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, **fields}
+    return {"type": "message", "role": "assistant", "content": [part]}
+
+
+def response(*items: dict[str, Any], **fields: Any) -> Sample:
+    (sample,) = RESPONSES.read(output(*items, **fields)).samples
+    return sample
+
+
+def entries(*tokens: str) -> list[dict[str, Any]]:
+    return [{"token": token, "logprob": -1.0, "bytes": None} for token in tokens]
+
+
+def call(name: str, arguments: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def usage(read: str, written: str) -> dict[str, Any]:
+    return {
+        f"{read}_tokens": 5,
+        f"{written}_tokens": 9,
+        f"{read}_tokens_details": {"cached_tokens": 3},
+        f"{written}_tokens_details": {"reasoning_tokens": 7},
+    }
+
+
+# -- Requests --------------------------------------------------------------------------
+
+
+def test_the_question_is_the_user_s_last_message() -> None:
+    parts = [
+        {"type": "text", "text": "What is "},
+        {"type": "image_url", "image_url": {"url": "data:,"}},
+        {"type": "input_text", "text": "this?"},
+    ]
+    messages = [
+        {"role": "user", "content": "first"},
+        {"role": "user", "content": parts},
+        ChatCompletionMessage(role="assistant", content="A map."),
+    ]
+    bodies: list[tuple[Any, dict[str, Any], str | None]] = [
+        (CHAT, {"messages": messages}, "What is this?"),
+        (RESPONSES, {"input": messages}, "What is this?"),
+        (RESPONSES, {"input": "Capital of France?"}, "Capital of France?"),
+        (RESPONSES, {}, None),
+    ]
+    for api, body, question in bodies:
+        request = ApiRequest(api=api, path="/", body=body, options={}, cast_to=None)
+        assert request.question == question
+
+
+# -- Chat completions ------------------------------------------------------------------
+
+
+def test_calls_of_tools_are_canonical() -> None:
+    calls = [
+        call("f", '{"b": 1, "a": [2]}'),
+        call("g", '{"b": '),
+        call("n", '{"b": NaN}'),
+        {"type": "custom", "custom": {"name": "h", "input": "as it is"}},
+    ]
+    sample = only(completion(choice(None, message={"tool_calls": calls})))
+    assert sample.tool_calls == (
+        '[{"args":{"a":[2],"b":1},"name":"f"},{"args":"{\\"b\\": ","name":"g"},'
+        '{"args":"{\\"b\\": NaN}","name":"n"},{"args":"as it is","name":"h"}]'
+    )
+    assert not sample.unreadable
+    called = {"type": "function_call", "name": "f", "arguments": '{"b": 1}'}
+    custom = {"type": "custom_tool_call", "name": "h", "input": "as it is"}
+    assert response(called, custom).tool_calls == (
+        '[{"args":{"b":1},"name":"f"},{"args":"as it is","name":"h"}]'
+    )
+
+
+@pytest.mark.parametrize("depth", [990, 100_000])
+def test_arguments_of_any_depth_are_compared(depth: int) -> None:
+    arguments = "[" * depth + "]" * depth
+    sample = only(
+        completion(choice("Hm.", message={"tool_calls": [call("f", arguments)]}))
+    )
+    assert arguments in (sample.tool_calls or "")
+    assert not sample.unreadable
+    members = select_members(sample, [sample], include_answer=True)
+    assert members.texts == (f'["Hm.",{sample.tool_calls}]',) * 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused", "truncated", "unreadable"),
+    [
+        ({}, False, False, False),
+        ({"finish_reason": "length"}, False, True, False),
+        ({"finish_reason": None}, False, True, False),
+        ({"finish_reason": "content_filter"}, True, False, False),
+        ({"message": {"content": None, "refusal": "No."}}, True, False, False),
+        ({"message": {"function_call": {"name": "f"}}}, False, False, True),
+        ({"message": {"audio": {"id": "a"}}}, False, False, True),
+        ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),
+    ],
+)
+def test_how_a_reply_ended_and_what_else_it_holds(
+    fields: dict[str, Any], *, refused: bool, truncated: bool, unreadable: bool
+) -> None:
+    sample = only(completion(choice(**fields)))
+    found = (sample.refused, sample.truncated, sample.unreadable)
+    assert found == (refused, truncated, unreadable)
+
+
+def test_usage_is_counted_once_for_all_choices() -> None:
+    reply = CHAT.read(
+        completion(choice(), choice(), usage=usage("prompt", "completion"))
+    )
+    fields = output(said("Paris"), usage=usage("input", "output"))
+    assert RESPONSES.read(Response.construct(**fields)) == RESPONSES.read(fields)
+    assert reply.cost == RESPONSES.read(fields).cost
+    assert reply.cost == Cost(
+        calls=1,
+        attempts=1,
+        prompt_tokens=5,
+        cached_tokens=3,
+        completion_tokens=9,
+        reasoning_tokens=7,
+    )
+
+
+def test_chunks_are_joined_to_a_completion() -> None:
+    def chunk(delta: Any, **fields: Any) -> dict[str, Any]:
+        return {"id": "c", "model": "m", "choices": [{"delta": delta, **fields}]}
+
+    first = {"name": "f", "arguments": ""}
+    parts = [
+        {"id": "c", "choices": [], "prompt_filter_results": []},
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": "Par"}, logprobs={"content": entries("Par")}),
+        chunk({"role": "assistant", "content": "is"}, index=0),
+        chunk(None),
+        chunk({"tool_calls": [{"index": 0, "type": "function", "function": first}]}),
+        chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]}),
+        chunk({"tool_calls": [{"index": 0, "function": {"arguments": "1}"}}]}),
+        chunk({}, finish_reason="stop"),
+        {"id": "c", "choices": [], "usage": {"completion_tokens": 2}},
+    ]
+    reply = CHAT.read(CHAT.join(parts))
+    (sample,) = reply.samples
+    assert (sample.text, sample.finish_reason, sample.model) == ("Paris", "stop", "m")
+    assert sample.tool_calls == '[{"args":{"a":1},"name":"f"}]'
+    assert reply.cost.completion_tokens == 2
+    assert CHAT.read(CHAT.join([])).samples == ()
+    (cut,) = CHAT.read(CHAT.join(parts[:4])).samples
+    assert (cut.text, cut.truncated) == ("Paris", True)
+
+
+# -- The Responses API -----------------------------------------------------------------
+
+
+def test_log_probabilities_of_all_parts_are_put_together() -> None:
+    one, two = said("Par", logprobs=entries("Par")), said("is", logprobs=entries("is"))
+    assert response(one, two).token_logprobs == (-1.0, -1.0)
+    assert response(one, said("is")).token_logprobs is None
+    assert response(said("Paris")).token_logprobs is None
+
+
+def test_how_a_response_ended_and_that_it_refuses() -> None:
+    why = {"reason": "max_output_tokens"}
+    sample = response(status="incomplete", incomplete_details=why)
+    assert (sample.finish_reason, sample.truncated) == ("max_output_tokens", True)
+    part = {"type": "refusal", "refusal": "I cannot."}
+    sample = response({"type": "message", "content": [part]})
+    assert (sample.refused, sample.unreadable) == (True, False)
+    error = {"code": "rate_limit_exceeded"}
+    assert response(status="failed", error=error).truncated
+
+
+def test_what_is_neither_text_nor_call_is_unreadable() -> None:
+    image = {"type": "image_generation_call", "result": "AAAA"}
+    assert response(said("Here."), image).unreadable
+    assert response().unreadable
+    assert not response(said("Here.")).unreadable
