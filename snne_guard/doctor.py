@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from snne_guard.engine import Draw, ProviderCapabilities, Reply, Sender
+from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, Sample
 
@@ -106,12 +106,12 @@ def examine(
         for answer in _ANSWERS
     ]
     tried = [*singles, *checks] if together is None else [*singles, together, *checks]
-    replies = [reply for reply in tried if isinstance(reply, Reply)]
-    drawn = [*singles, together] if isinstance(together, Reply) else singles
-    samples = [sample for reply in drawn for sample in reply.samples]
-    variation = _variation([reply.first for reply in singles])
+    responses = [each for each in tried if isinstance(each, Response)]
+    drawn = [*singles, together] if isinstance(together, Response) else singles
+    samples = [sample for response in drawn for sample in response.samples]
+    variation = _variation([response.first for response in singles])
     unanswered = Cost(
-        attempts=len(tried) - len(replies), seconds=time.monotonic() - started
+        attempts=len(tried) - len(responses), seconds=time.monotonic() - started
     )
     return Report(
         model=next((sample.model for sample in samples if sample.model), None),
@@ -122,11 +122,11 @@ def examine(
             _logprobs(samples, offered=capabilities.logprobs),
             _self_check(checks),
         ),
-        cost=sum((reply.cost for reply in replies), unanswered),
+        cost=sum((response.cost for response in responses), unanswered),
     )
 
 
-def _tried(sender: Sender, draw: Draw) -> Reply | Exception:
+def _tried(sender: Sender, draw: Draw) -> Response | Exception:
     """Return what a request brings; that it fails is a finding."""
     try:
         return sender.send(draw)
@@ -151,19 +151,19 @@ def _variation(samples: Sequence[Sample]) -> Finding:
     return Finding("variation", "ignored", f"{total} are identical", fix)
 
 
-def _temperature(replies: Sequence[Reply]) -> Finding:
-    if all(reply.temperature_set for reply in replies):
+def _temperature(responses: Sequence[Response]) -> Finding:
+    if all(response.temperature_set for response in responses):
         return Finding("temperature", "works", "1 was accepted")
     message = "it cannot be set, so samples are drawn at the model's own"
     return Finding("temperature", "rejected", message)
 
 
-def _n(reply: Reply | Exception | None, *, vary: bool) -> Finding:
-    if reply is None:
+def _n(response: Response | Exception | None, *, vary: bool) -> Finding:
+    if response is None:
         return Finding("n", "missing", f"not offered: {_ONE_BY_ONE}")
-    if isinstance(reply, Exception):
-        return Finding("n", "rejected", f"{type(reply).__name__}: {_ONE_BY_ONE}")
-    texts = [sample.text for sample in reply.samples]
+    if isinstance(response, Exception):
+        return Finding("n", "rejected", f"{type(response).__name__}: {_ONE_BY_ONE}")
+    texts = [sample.text for sample in response.samples]
     message = f"asked for {_CHOICES} replies in one request, got {len(texts)}"
     if len(texts) < _CHOICES:
         return Finding("n", "ignored", f"{message}: {_ONE_BY_ONE}")
@@ -187,9 +187,9 @@ def _logprobs(samples: Sequence[Sample], *, offered: bool) -> Finding:
     return Finding("logprobs", "works", message)
 
 
-def _self_check(replies: Sequence[Reply | Exception]) -> Finding:
+def _self_check(responses: Sequence[Response | Exception]) -> Finding:
     right, wrong = (
-        reply.p_correct if isinstance(reply, Reply) else None for reply in replies
+        each.p_correct if isinstance(each, Response) else None for each in responses
     )
     if right is None or wrong is None:
         message = "the model says neither Yes nor No: a self-check would count as 0.5"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snne_guard.doctor import Report, examine
-from snne_guard.engine import Draw, ProviderCapabilities, Reply
+from snne_guard.engine import Draw, ProviderCapabilities, Response
 from snne_guard.types import Cost, Sample
 
 _numbers = itertools.count()
@@ -20,28 +20,28 @@ class Model:
     def __init__(self, **odd: Any) -> None:
         self.odd = odd
 
-    def send(self, draw: Draw) -> Reply:
+    def send(self, draw: Draw) -> Response:
         if draw.role == "check":
             return self._check(draw)
         if draw.n > 1 and "refuses_n" in self.odd:
             raise ValueError("n must be 1")
         n = 1 if "ignores_n" in self.odd else draw.n
-        return Reply(
+        return Response(
             samples=tuple(self._sample() for _ in range(n)),
             cost=Cost(calls=1, attempts=1, completion_tokens=n),
             temperature_set="no_temperature" not in self.odd,
         )
 
-    async def asend(self, draw: Draw) -> Reply:
+    async def asend(self, draw: Draw) -> Response:
         raise AssertionError
 
-    def _check(self, draw: Draw) -> Reply:
+    def _check(self, draw: Draw) -> Response:
         if "no_check" in self.odd:
             raise ConnectionError
         right = draw.turns[0] == "Paris" or "flatters" in self.odd
         word = Sample(text="Yes" if right else "No")
         cost = Cost(calls=1, attempts=2, completion_tokens=1)
-        return Reply(samples=(word,), cost=cost, p_correct=0.9 if right else 0.1)
+        return Response(samples=(word,), cost=cost, p_correct=0.9 if right else 0.1)
 
     def _sample(self) -> Sample:
         number = 0 if "greedy" in self.odd else next(_numbers)

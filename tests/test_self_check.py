@@ -15,8 +15,8 @@ from snne_guard.engine import (
     GuardState,
     Outcome,
     ProviderCapabilities,
-    Reply,
     Request,
+    Response,
 )
 from snne_guard.errors import ConfigurationError
 from snne_guard.self_check import SelfCheck, read_self_check
@@ -161,7 +161,7 @@ def checked(p: Any, *, asked: list[Draw] | None = None, **options: Any) -> Outco
         if isinstance(p, Exception):
             return p
         word = Sample(text="Yes", finish_reason="stop")
-        return Reply(samples=(word,), cost=Cost(calls=1, attempts=1), p_correct=p)
+        return Response(samples=(word,), cost=Cost(calls=1, attempts=1), p_correct=p)
 
     request = Request(
         settings=GuardSettings(**{"self_check": True, "threshold": 0.3, **options}),

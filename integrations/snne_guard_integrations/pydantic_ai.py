@@ -15,8 +15,8 @@ from snne_guard.engine import (
     Limiter,
     Observers,
     Outcome,
-    Reply,
     Request,
+    Response,
     read_cost,
     read_sample,
 )
@@ -211,13 +211,13 @@ class _Sender:
         """Settings of the model and of the request together."""
         return merge_model_settings(self.model.settings, self.settings) or {}
 
-    def send(self, _: Draw, /) -> Reply:
+    def send(self, _: Draw, /) -> Response:
         """Fail: only tasks send, since models of Pydantic AI are asynchronous."""
         msg = "a model of Pydantic AI can only be asked from a task"
         raise RuntimeError(msg)
 
-    async def asend(self, draw: Draw, /) -> Reply:
-        """Send one request and wait for its reply."""
+    async def asend(self, draw: Draw, /) -> Response:
+        """Send one request and wait for its response."""
         settings: Any = {**(self.settings or {})}
         if draw.temperature is not None:
             settings["temperature"] = draw.temperature
@@ -238,7 +238,7 @@ def _is_stored(model: Model) -> bool:
     return own or any(_is_stored(each) for each in inside if isinstance(each, Model))
 
 
-def _read(response: ModelResponse) -> Reply:
+def _read(response: ModelResponse) -> Response:
     parts, usage = response.parts, response.usage
     known = TextPart | ThinkingPart | ToolCallPart
     finish = response.finish_reason
@@ -260,7 +260,7 @@ def _read(response: ModelResponse) -> Reply:
         "reasoning_tokens": usage.details.get("reasoning_tokens"),
     }
     cost = read_cost([sample], counts)
-    return Reply(samples=(sample,), cost=cost, raw=response)
+    return Response(samples=(sample,), cost=cost, raw=response)
 
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:

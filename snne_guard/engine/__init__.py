@@ -5,9 +5,9 @@ A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three t
 1. It turns what it was asked into a ``Request``: the ``GuardSettings`` and the
    ``GuardState`` of the guard, and what it knows of the question and the provider.
 2. It has a sender, an object with ``send`` and ``asend``. Each takes a ``Draw``, asks
-   the model, and returns a ``Reply``; ``read_sample`` and ``read_cost`` read what came.
-   What the model raises, it lets through. ``options_for`` says which of the user's
-   options a draw takes over. A door that streams has a ``StreamingSender``.
+   the model, and returns a ``Response``; ``read_sample`` and ``read_cost`` read what
+   came. What the model raises, it lets through. ``options_for`` says which of the
+   user's options a draw takes over. A door that streams has a ``StreamingSender``.
 3. It calls ``run`` or ``arun``, or ``stream`` or ``astream`` where no answer can be
    withheld, and turns the ``Outcome`` into its own message: ``delivery`` says what the
    application gets, ``assessment.to_metadata()`` what is attached to it.
@@ -28,7 +28,7 @@ from snne_guard.engine.protocol import (
     Failure,
     NoReplyError,
     Outcome,
-    Reply,
+    Response,
     Sender,
     StreamingSender,
 )
@@ -47,8 +47,8 @@ __all__ = [
     "Observers",
     "Outcome",
     "ProviderCapabilities",
-    "Reply",
     "Request",
+    "Response",
     "Sender",
     "StreamingSender",
     "answer_settings",

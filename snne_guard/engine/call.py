@@ -189,7 +189,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if problem := _why_unscored(call, members):
         call.note(problem)
         return None
-    p_correct = None if call.check_reply is None else call.check_reply.p_correct
+    p_correct = None if call.check_response is None else call.check_response.p_correct
     if settings.checker is not None and p_correct is None:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
@@ -317,7 +317,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
     if not isinstance(calibration, Calibration):
         return True
     assert members is not None  # noqa: S101 - it has a score
-    check_failed = call.settings.checker is not None and call.check_reply is None
+    check_failed = call.settings.checker is not None and call.check_response is None
     if check_failed or call.request.views != call.settings.sample_views:
         return False
     answer = () if call.answer is None else (call.answer.first,)

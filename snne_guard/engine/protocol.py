@@ -1,7 +1,7 @@
 """What a guarded call yields and is sent, and how it ends.
 
-A call yields ``Draws`` and ``Work``. A ``Draw`` is one request, a ``Reply`` is what it
-brought, and each ``Sample`` in that is one reply of the model, the answer too.
+A call yields ``Draws`` and ``Work``. A ``Draw`` is one request, a ``Response`` is what
+it brought, and each ``Sample`` in that is one reply of the model, the answer too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "Failure",
     "NoReplyError",
     "Outcome",
-    "Reply",
+    "Response",
     "Sender",
     "StreamingSender",
     "Work",
@@ -97,8 +97,8 @@ class Draw:
 Draws = tuple[Draw, ...]
 """Asks the driver to send requests to the model, all at once; the answer comes first.
 
-The driver sends back a ``Reply`` or ``Failure`` for each, None for one that was still
-open at its deadline. A failed answer ends the wait for the samples.
+The driver sends back a ``Response`` or ``Failure`` for each, None for one that was
+still open at its deadline. A failed answer ends the wait for the samples.
 """
 
 
@@ -122,11 +122,11 @@ class Work:
 class Sender(Protocol):
     """Sends the requests of one guarded call to its model."""
 
-    def send(self, draw: Draw, /) -> Reply:
-        """Send one request and wait for its reply."""
+    def send(self, draw: Draw, /) -> Response:
+        """Send one request and wait for its response."""
         ...
 
-    async def asend(self, draw: Draw, /) -> Reply:
+    async def asend(self, draw: Draw, /) -> Response:
         """Do the same without blocking the event loop."""
         ...
 
@@ -142,7 +142,7 @@ class StreamingSender(Sender, Protocol):
         """Do the same without blocking the event loop."""
         ...
 
-    def streamed_answer(self) -> Reply:
+    def streamed_answer(self) -> Response:
         """Return the answer that the chunks make up, once all have passed."""
         ...
 
@@ -151,7 +151,7 @@ class StreamingSender(Sender, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Response:
     """What one request brought.
 
     Attributes:
@@ -176,12 +176,12 @@ class Reply:
         return self.samples[0]
 
 
-def with_failed(reply: Reply, failed: int, /) -> Reply:
-    """Return a reply whose cost includes requests that failed before it."""
+def with_failed(response: Response, failed: int, /) -> Response:
+    """Return a response whose cost includes requests that failed before it."""
     if not failed:
-        return reply
-    cost = replace(reply.cost, attempts=reply.cost.attempts + failed)
-    return replace(reply, cost=cost)
+        return response
+    cost = replace(response.cost, attempts=response.cost.attempts + failed)
+    return replace(response, cost=cost)
 
 
 class NoReplyError(SamplingError):
@@ -214,14 +214,14 @@ class Outcome:
     Attributes:
         assessment: The record of it, for observers.
         delivery: What the application gets; where that is nothing, ``error`` is raised.
-        answer: The answer's reply, None where none came.
+        answer: The response that brought the answer, None where none came.
         error: What withheld the answer, or why there is none.
         replacement: What ``on_uncertain`` returned.
     """
 
     assessment: Assessment
     delivery: Delivery
-    answer: Reply | None = field(default=None, repr=False)
+    answer: Response | None = field(default=None, repr=False)
     error: BaseException | None = None
     replacement: Any = field(default=None, repr=False)
 

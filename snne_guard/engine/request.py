@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from snne_guard.engine.limiter import Limiter
 from snne_guard.engine.observers import Observers
-from snne_guard.engine.protocol import Reply
+from snne_guard.engine.protocol import Response
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity.content import LONG_QUESTION
@@ -115,7 +115,7 @@ class Request:
     context: str | None = field(default=None, repr=False)
     side_effects: bool = False
     retry: bool = False
-    answer: Reply | None = field(default=None, repr=False)
+    answer: Response | None = field(default=None, repr=False)
     observers: Observers = field(default_factory=Observers, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None

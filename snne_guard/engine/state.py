@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Reply
+from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Response
 from snne_guard.engine.reply_set import Members
 from snne_guard.engine.request import Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
@@ -47,8 +47,8 @@ class CallState:
         self.costs: list[DrawCost] = []
         self.temperature_set = True
         self.members: Members | None = None
-        self.check_reply: Reply | None = None
-        self.judgement: Reply | None = None
+        self.check_response: Response | None = None
+        self.judgement: Response | None = None
         self.score: Score | None = None
         self.promises: dict[str, Any] = {}
         self.spans: tuple[Span, ...] | None = None
@@ -123,42 +123,42 @@ class CallState:
         for draw, result in zip(draws, results, strict=True):
             self._take(draw, result)
 
-    def _take(self, draw: Draw, result: Reply | Failure | None) -> None:
+    def _take(self, draw: Draw, result: Response | Failure | None) -> None:
         """Record the result of a draw."""
         self.costs.append(self._cost_of(draw, result))
-        reply = result if isinstance(result, Reply) else None
+        response = result if isinstance(result, Response) else None
         if draw.role == "check":
-            self.check_reply = reply
-            if reply is None:  # an error's message may hold an answer
+            self.check_response = response
+            if response is None:  # an error's message may hold an answer
                 error = getattr(result, "error", TimeoutError())
                 _log.warning("the self-check failed: %s", type(error).__name__)
         elif draw.role == "judge":
-            self.judgement = reply
+            self.judgement = response
         elif isinstance(result, Failure):
             self.errors.append(result.error)
             if draw.role == "answer":
                 self.answer_error = result.error
-        elif reply is None:
+        elif response is None:
             self.late = True
             if draw.role == "sample" and self.answer_error is None:
                 self.note("samples_late")
         elif draw.role == "answer":
-            self.answer = reply
+            self.answer = response
         else:
-            samples = reply.samples[: draw.n]
+            samples = response.samples[: draw.n]
             read = None if draw.view is None else draw.view.read
             self.samples += samples if read is None else map(read, samples)
-            self.temperature_set &= reply.temperature_set
+            self.temperature_set &= response.temperature_set
 
     def count_open(self) -> None:
         """Count the draws that were still open when the call was broken off."""
         for draw in self.drawn[len(self.costs) :]:
             self.costs.append(self._cost_of(draw, None))
 
-    def _cost_of(self, draw: Draw, result: Reply | Failure | None) -> DrawCost:
+    def _cost_of(self, draw: Draw, result: Response | Failure | None) -> DrawCost:
         """Return what a draw cost; one that is late may still cost something."""
         brought = 0
-        if isinstance(result, Reply):
+        if isinstance(result, Response):
             cost, brought = result.cost, min(len(result.samples), draw.n)
         elif isinstance(result, Failure):
             cost = Cost(attempts=result.attempts)

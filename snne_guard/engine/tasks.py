@@ -17,7 +17,7 @@ from snne_guard.engine.protocol import (
     Draws,
     Failure,
     Outcome,
-    Reply,
+    Response,
     Sender,
     StreamingSender,
     Work,
@@ -137,7 +137,7 @@ class _InFlight:
         self._limiter = request.state.limiter
         self._retry = request.retry
         self._sender = sender
-        self._tasks: list[asyncio.Task[Reply | Failure]] = []
+        self._tasks: list[asyncio.Task[Response | Failure]] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -147,14 +147,14 @@ class _InFlight:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def start(self, draws: Sequence[Draw]) -> list[asyncio.Task[Reply | Failure]]:
+    def start(self, draws: Sequence[Draw]) -> list[asyncio.Task[Response | Failure]]:
         """Send each request in a task of its own."""
         tasks = [asyncio.create_task(self._send(draw)) for draw in draws]
         self._tasks += tasks
         return tasks
 
     async def wait(
-        self, draws: Sequence[Draw], tasks: Sequence[asyncio.Task[Reply | Failure]]
+        self, draws: Sequence[Draw], tasks: Sequence[asyncio.Task[Response | Failure]]
     ) -> Results:
         """Return what came of requests by their deadlines."""
         until = {task: draw.deadline for task, draw in zip(tasks, draws, strict=True)}
@@ -181,10 +181,10 @@ class _InFlight:
         finally:
             self._limiter.release(slot)
 
-    async def _send(self, draw: Draw) -> Reply | Failure:
+    async def _send(self, draw: Draw) -> Response | Failure:
         attempts = 0
 
-        async def attempt() -> Reply:
+        async def attempt() -> Response:
             nonlocal attempts
             async with self.slot(first=draw.role == "answer"):
                 attempts += 1
@@ -192,7 +192,7 @@ class _InFlight:
 
         try:
             sent = retries_in_task()(attempt) if self._retry else attempt()
-            reply = await sent
+            response = await sent
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
             return Failure(error=_raised(error), attempts=attempts)
-        return with_failed(reply, attempts - 1)
+        return with_failed(response, attempts - 1)

@@ -22,7 +22,7 @@ from snne_guard.engine.protocol import (
     Draws,
     Failure,
     Outcome,
-    Reply,
+    Response,
     Sender,
     StreamingSender,
     Work,
@@ -40,7 +40,7 @@ __all__ = [
     "stream",
 ]
 
-Results = list[Reply | Failure | None]
+Results = list[Response | Failure | None]
 """What came of requests: None for one that was open at its deadline."""
 
 
@@ -136,7 +136,7 @@ class _InFlight:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
 
-    def start(self, draws: Sequence[Draw]) -> list[Future[Reply | Failure]]:
+    def start(self, draws: Sequence[Draw]) -> list[Future[Response | Failure]]:
         """Send each request in a thread of its own.
 
         Without deadlines and limit the answer needs none: it is sent from this one.
@@ -148,7 +148,7 @@ class _InFlight:
         return [*map(self._send_here, here), *futures]
 
     def wait(
-        self, draws: Sequence[Draw], futures: Sequence[Future[Reply | Failure]]
+        self, draws: Sequence[Draw], futures: Sequence[Future[Response | Failure]]
     ) -> Results:
         """Return what came of requests by their deadlines."""
         until = {
@@ -175,15 +175,15 @@ class _InFlight:
         finally:
             self._limiter.release(slot)
 
-    def _send_here(self, draw: Draw) -> Future[Reply | Failure]:
-        sent: Future[Reply | Failure] = Future()
+    def _send_here(self, draw: Draw) -> Future[Response | Failure]:
+        sent: Future[Response | Failure] = Future()
         sent.set_result(self._send(draw))
         return sent
 
-    def _send(self, draw: Draw) -> Reply | Failure:
+    def _send(self, draw: Draw) -> Response | Failure:
         attempts = 0
 
-        def attempt() -> Reply:
+        def attempt() -> Response:
             nonlocal attempts
             with self.slot(first=draw.role == "answer"):
                 if self._ended.is_set():  # nobody waits for it any more
@@ -193,12 +193,12 @@ class _InFlight:
                 return self._sender.send(draw)
 
         try:
-            reply = self._retrying(attempt) if self._retrying else attempt()
+            response = self._retrying(attempt) if self._retrying else attempt()
         except KeyboardInterrupt:  # it ends the call, not one request
             raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_failed(reply, attempts - 1)
+        return with_failed(response, attempts - 1)
 
 
 def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:

@@ -23,7 +23,7 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.engine import Draw, Failure, Outcome, Reply, Request, Sender
+from snne_guard.engine import Draw, Failure, Outcome, Request, Response, Sender
 from snne_guard.engine.call import guarded_call
 from snne_guard.engine.protocol import Work
 from snne_guard.engine.retrying import ATTEMPTS, is_transient_status
@@ -157,7 +157,7 @@ def _replay(request: Request, sender: Sender, exchanges: _Exchanges) -> Outcome 
         return outcome
 
 
-def _sent(sender: Sender, draw: Draw) -> Reply | Failure:
+def _sent(sender: Sender, draw: Draw) -> Response | Failure:
     try:
         return sender.send(draw)
     except Exception as error:  # noqa: BLE001 - a failure is an outcome

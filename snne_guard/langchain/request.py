@@ -21,8 +21,8 @@ from snne_guard.engine import (
     Draw,
     GuardState,
     Observers,
-    Reply,
     Request,
+    Response,
     asks_for_schema,
     may_act,
     options_for,
@@ -80,15 +80,15 @@ def engine_request(
         schema=any(map(asks_for_schema, levels)),
         side_effects=any(map(may_act, levels)),
         retry=not inside.retries_itself,
-        answer=None if answer is None else _reply(as_message(answer)),
+        answer=None if answer is None else _response(as_message(answer)),
         observers=observers,
         answer_settings=inside.answer_settings,
         run_id=None if run is None else str(run.run_id),
     )
 
 
-def _reply(message: AIMessage) -> Reply:
-    return Reply(samples=(sample_of(message),), raw=message)
+def _response(message: AIMessage) -> Response:
+    return Response(samples=(sample_of(message),), raw=message)
 
 
 def _chosen_question(

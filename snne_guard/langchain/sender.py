@@ -27,7 +27,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables.config import var_child_runnable_config
 from langsmith.run_helpers import tracing_context
 
-from snne_guard.engine import Draw, NoReplyError, Reply, read_cost
+from snne_guard.engine import Draw, NoReplyError, Response, read_cost
 from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.langchain.messages import (
@@ -56,8 +56,8 @@ class LangChainSender:
     ``with_fallbacks`` around the model are carried out for each draw. A parameter that
     a provider rejects is left out, and remembered for the guard.
 
-    ``Reply.raw`` of an answer is its ``AIMessage``, without log-probabilities that only
-    the guard asked for.
+    ``Response.raw`` of an answer is its ``AIMessage``, without log-probabilities that
+    only the guard asked for.
 
     Args:
         model: The guarded model, with the options of the call.
@@ -87,16 +87,16 @@ class LangChainSender:
         self._chunks: list[Chunk] = []
         self._opened: tuple[ModelRequest, int] | None = None
 
-    def send(self, draw: Draw) -> Reply:
-        """Send one draw and wait for its reply; the model's own error is raised."""
+    def send(self, draw: Draw) -> Response:
+        """Send one draw and wait for its response; the model's own error is raised."""
         (request, result), failed = run_steps(self._steps(draw), _call_model)
-        return with_failed(self._reply(request, result), failed)
+        return with_failed(self._response(request, result), failed)
 
-    async def asend(self, draw: Draw) -> Reply:
+    async def asend(self, draw: Draw) -> Response:
         """Send one draw from a task."""
         sent = await arun_steps(self._steps(draw), _acall_model)
         (request, result), failed = sent
-        return with_failed(self._reply(request, result), failed)
+        return with_failed(self._response(request, result), failed)
 
     def stream(self, draw: Draw) -> Generator[Chunk]:
         """Stream the answer, once; in one chunk where the model does not stream."""
@@ -118,7 +118,7 @@ class LangChainSender:
             async for chunk in rest:
                 yield self._passed_on(chunk, request)
 
-    def streamed_answer(self) -> Reply:
+    def streamed_answer(self) -> Response:
         """Return the whole answer, once its chunks have passed."""
         assert self._opened is not None  # noqa: S101 - or no chunk would have passed
         request, failed = self._opened
@@ -128,7 +128,7 @@ class LangChainSender:
             generation_info=whole.generation_info,
         )
         result = ChatResult(generations=[generation])
-        return with_failed(self._reply(request, result), failed)
+        return with_failed(self._response(request, result), failed)
 
     def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
         """Keep a chunk, and return it as the application gets it."""
@@ -155,26 +155,26 @@ class LangChainSender:
 
         return self._model.steps(ask)
 
-    def _reply(self, request: ModelRequest, result: ChatResult) -> Reply:
+    def _response(self, request: ModelRequest, result: ChatResult) -> Response:
         messages = [whole_message(each, result) for each in result.generations]
         if not messages:
             raise NoReplyError
         first, reported = messages[0], request.provider.reports_finish_reason
         samples = [sample_of(each, reports_finish_reason=reported) for each in messages]
         usage = getattr(first, "usage_metadata", None)
-        reply = Reply(
+        response = Response(
             samples=tuple(samples),
             cost=read_cost(samples, usage),
             temperature_set=request.temperature_set,
         )
         if request.draw.role == "check":
             p_correct = read_self_check(samples[0], logprob_entries(first))
-            return replace(reply, p_correct=p_correct)
+            return replace(response, p_correct=p_correct)
         if request.draw.role != "answer":
-            return reply
+            return response
         raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
-        return replace(reply, samples=reply.samples[:1], raw=raw)
+        return replace(response, samples=response.samples[:1], raw=raw)
 
 
 # -- Beneath the callbacks -----------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from snne_guard.engine import Reply, read_cost, read_sample
+from snne_guard.engine import Response, read_cost, read_sample
 from snne_guard.engine.reading import items_of, mapping_of, string_of
 from snne_guard.types import Sample
 
@@ -62,13 +62,13 @@ class ChatApi:
         """Return a request that asks for log-probabilities too."""
         return {**body, "logprobs": True}
 
-    def read(self, answer: object, /) -> Reply:
+    def read(self, answer: object, /) -> Response:
         """Read the choices of a completion in the order in which they come."""
         fields = fields_of(answer)
         choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
         samples = tuple(_read_choice(choice, fields) for choice in choices)
         cost = read_cost(samples, fields.get("usage"))
-        return Reply(samples=samples, cost=cost, raw=answer)
+        return Response(samples=samples, cost=cost, raw=answer)
 
     def logprobs(self, answer: object, /) -> object:
         """Return the log-probabilities of a completion's first choice as they came."""
@@ -166,13 +166,13 @@ class ResponsesApi:
             return {**body}
         return {**body, "include": [*included, _LOGPROBS]}
 
-    def read(self, answer: object, /) -> Reply:
+    def read(self, answer: object, /) -> Response:
         """Read the output of a response."""
         fields = fields_of(answer)
         known = isinstance(fields.get("output"), list)
         samples = (_read_output(fields),) if known else ()
         cost = read_cost(samples, fields.get("usage"))
-        return Reply(samples=samples, cost=cost, raw=answer)
+        return Response(samples=samples, cost=cost, raw=answer)
 
     def logprobs(self, answer: object, /) -> object:
         """Return the log-probabilities of a response as they came."""

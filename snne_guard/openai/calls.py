@@ -14,8 +14,8 @@ from snne_guard.engine import (
     Limiter,
     Observers,
     ProviderCapabilities,
-    Reply,
     Request,
+    Response,
     asks_for_schema,
     may_act,
     read_sample,
@@ -68,7 +68,7 @@ class _Guard:
         chosen = None if settings.question is None else settings.question(messages)
         given = None
         if answer is not None:
-            given = Reply(samples=(read_sample(text=answer, finish_reason="stop"),))
+            given = Response(samples=(read_sample(text=answer, finish_reason="stop"),))
         engine_request = Request(
             settings=settings,
             state=state,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from snne_guard.engine import Draw, NoReplyError, Reply, options_for
+from snne_guard.engine import Draw, NoReplyError, Response, options_for
 from snne_guard.engine.protocol import TOP_LOGPROBS, with_failed
 from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_rejected
 from snne_guard.openai.apis import (
@@ -48,21 +48,21 @@ class OpenAISender:
         self._streamed_parts: list[dict[str, Any]] = []
         self._failed_before_stream = 0
 
-    def send(self, draw: Draw, /) -> Reply:
-        """Send one request and wait for its reply.
+    def send(self, draw: Draw, /) -> Response:
+        """Send one request and wait for its response.
 
         Raises:
             Exception: What the client raises, or a ``NoReplyError`` where there is no
                 reply in the answer.
         """
         (request, answer), failed = run_steps(self._steps(draw), self._post)
-        return with_failed(self._reply(draw, request, answer), failed)
+        return with_failed(self._response(draw, request, answer), failed)
 
-    async def asend(self, draw: Draw, /) -> Reply:
+    async def asend(self, draw: Draw, /) -> Response:
         """Do the same without blocking the event loop."""
         sent = await arun_steps(self._steps(draw), self._post)
         (request, answer), failed = sent
-        return with_failed(self._reply(draw, request, answer), failed)
+        return with_failed(self._response(draw, request, answer), failed)
 
     def stream(self, draw: Draw, /) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
@@ -80,10 +80,10 @@ class OpenAISender:
             async for part in stream:
                 yield self._keep(part, request)
 
-    def streamed_answer(self) -> Reply:
+    def streamed_answer(self) -> Response:
         """Return the answer that the parts of its stream made up."""
-        reply = self._read(self._api.join(self._streamed_parts))
-        return with_failed(reply, self._failed_before_stream)
+        response = self._read(self._api.join(self._streamed_parts))
+        return with_failed(response, self._failed_before_stream)
 
     # -- Requests ----------------------------------------------------------------------
 
@@ -134,25 +134,25 @@ class OpenAISender:
             remove_logprobs(part)
         return part
 
-    def _reply(self, draw: Draw, request: ApiRequest, answer: ApiObject) -> Reply:
+    def _response(self, draw: Draw, request: ApiRequest, answer: ApiObject) -> Response:
         if draw.role == "answer":
             keep_first_choice(answer)
-            reply = self._read(answer)
+            response = self._read(answer)
             if "logprobs" in request.optional:
                 remove_logprobs(answer)
-            return reply
-        reply = self._read(answer)
+            return response
+        response = self._read(answer)
         return replace(
-            reply,
+            response,
             raw=None,
             temperature_set="temperature" in request.optional,
-            p_correct=read_self_check(reply.first, self._api.logprobs(answer))
+            p_correct=read_self_check(response.first, self._api.logprobs(answer))
             if draw.role == "check"
             else None,
         )
 
-    def _read(self, answer: object) -> Reply:
-        reply = self._api.read(answer)
-        if not reply.samples:
+    def _read(self, answer: object) -> Response:
+        response = self._api.read(answer)
+        if not response.samples:
             raise NoReplyError
-        return reply
+        return response

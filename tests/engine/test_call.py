@@ -20,7 +20,7 @@ from snne_guard.settings import GuardSettings
 from snne_guard.similarity import SIMILARITIES
 from snne_guard.types import Assessment, Sample
 from tests.support.calibrations import calibration
-from tests.support.senders import Scripted, feed, reply
+from tests.support.senders import Scripted, feed, response
 
 ALIKE = ["Paris"] * 9
 APART = ["Rome", "Oslo", "Bern", "Lima"]
@@ -83,7 +83,7 @@ def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
     call = guarded_call(request(n=True, state=state))
     assert [draw.n for draw in draws_of(call)] == [1, 4]
     state.n_ignored = True
-    assert len(draws_of(call, [reply("Paris"), reply("Paris")])) == 3
+    assert len(draws_of(call, [response("Paris"), response("Paris")])) == 3
 
 
 # -- Calls of tools --------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_only_sets_like_the_calibrated_ones_are_accepted(
 def test_an_interrupted_call_says_what_it_cost(kind: type[BaseException]) -> None:
     call = guarded_call(guarding(schedule="answer_first"))
     assert [draw.role for draw in draws_of(call)] == ["answer"]
-    assert [draw.role for draw in draws_of(call, [reply("Paris")])] == ["sample"] * 4
+    assert [draw.role for draw in draws_of(call, [response("Paris")])] == ["sample"] * 4
     with pytest.raises(StopIteration) as end:
         call.throw(kind())
     outcome: Outcome = end.value.value

@@ -18,8 +18,8 @@ from snne_guard.engine import (
     Limiter,
     Observers,
     Outcome,
-    Reply,
     Request,
+    Response,
     tasks,
     threads,
 )
@@ -169,7 +169,7 @@ def test_an_interrupt_during_the_answer_is_no_failed_answer() -> None:
 
 async def test_a_model_that_cancels_itself_does_not_cancel_the_caller() -> None:
     class Cancelling(ScriptedSender):
-        async def asend(self, draw: Draw) -> Reply:
+        async def asend(self, draw: Draw) -> Response:
             raise asyncio.CancelledError
 
     outcome = await tasks.run(guarding(), Cancelling(paris))

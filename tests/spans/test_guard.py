@@ -12,7 +12,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from snne_guard import SNNEGuard, Span, render_marks
-from snne_guard.engine import Draw, GuardState, Outcome, Reply, Request
+from snne_guard.engine import Draw, GuardState, Outcome, Request, Response
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.cutting import cutters
@@ -164,7 +164,7 @@ def test_the_guarded_model_judges_in_one_call_that_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["I cannot.", ConnectionError("oak"), TimeoutError(), Reply(samples=())]
+    "reply", ["I cannot.", ConnectionError("oak"), TimeoutError(), Response(samples=())]
 )
 def test_a_judge_that_fails_loses_the_spans_alone(reply: Any) -> None:
     outcome = run(judging(reply), spans="judge", threshold=1.0)

@@ -7,26 +7,26 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 
-from snne_guard.engine import Draw, Failure, Outcome, Reply, Request
+from snne_guard.engine import Draw, Failure, Outcome, Request, Response
 from snne_guard.engine.call import guarded_call
 from snne_guard.engine.protocol import Draws, Work
 from snne_guard.types import Cost, Sample
 
-Scripted = str | BaseException | Sample | Reply
-"""One scripted reply: a text, a sample, the whole, or the exception in its place."""
+Scripted = str | BaseException | Sample | Response
+"""One scripted response: a text, a sample, the whole, or the exception in its place."""
 
 Script = Callable[[Draw, int], Scripted]
 """Takes a draw and the number of draws of its role before it."""
 
 
-def reply(*scripted: str | Sample) -> Reply:
-    """Return a reply with some texts, each of which took a token."""
+def response(*scripted: str | Sample) -> Response:
+    """Return a response with some texts, each of which took a token."""
     samples = tuple(
         item if isinstance(item, Sample) else Sample(text=item, finish_reason="stop")
         for item in scripted
     )
     cost = Cost(calls=1, attempts=1, prompt_tokens=10, completion_tokens=len(samples))
-    return Reply(samples=samples, cost=cost, raw=samples[0].text if samples else "")
+    return Response(samples=samples, cost=cost, raw=samples[0].text if samples else "")
 
 
 def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome:
@@ -37,7 +37,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
     call = guarded_call(request)
     counts = {"answer": 0, "sample": 0, "check": 0, "judge": 0}
 
-    def result_of(draw: Draw) -> Reply | Failure | None:
+    def result_of(draw: Draw) -> Response | Failure | None:
         scripted = []
         for _ in range(min(draw.n, per_request)):
             scripted.append(script(draw, counts[draw.role]))
@@ -65,16 +65,16 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
         return outcome
 
 
-def _whole(scripted: Iterable[Scripted]) -> Reply:
-    """Return the whole reply, or raise the first exception of the script."""
+def _whole(scripted: Iterable[Scripted]) -> Response:
+    """Return the whole response, or raise the first exception of the script."""
     parts: list[str | Sample] = []
     for item in scripted:
         if isinstance(item, BaseException):
             raise item
-        if isinstance(item, Reply):
+        if isinstance(item, Response):
             return item
         parts.append(item)
-    return reply(*parts)
+    return response(*parts)
 
 
 class ScriptedSender:
@@ -95,7 +95,7 @@ class ScriptedSender:
         self._lock = threading.Lock()
         self._streamed = ""
 
-    def send(self, draw: Draw) -> Reply:
+    def send(self, draw: Draw) -> Response:
         scripted = self._begin(draw)
         try:
             time.sleep(self._delay(draw))
@@ -103,7 +103,7 @@ class ScriptedSender:
         finally:
             self._end()
 
-    async def asend(self, draw: Draw) -> Reply:
+    async def asend(self, draw: Draw) -> Response:
         scripted = self._begin(draw)
         try:
             await asyncio.sleep(self._delay(draw))
@@ -120,8 +120,8 @@ class ScriptedSender:
         for word in self._streamed.split():
             yield word
 
-    def streamed_answer(self) -> Reply:
-        return reply(self._streamed)
+    def streamed_answer(self) -> Response:
+        return response(self._streamed)
 
     def _begin(self, draw: Draw) -> Sequence[Scripted]:
         with self._lock:
