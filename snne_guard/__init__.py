@@ -25,7 +25,7 @@ from snne_guard.types import (
     Cost,
     Decision,
     Prices,
-    Sample,
+    Reply,
     Score,
     Span,
 )
@@ -45,8 +45,8 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "Prices",
+    "Reply",
     "SNNEGuard",
-    "Sample",
     "SamplingError",
     "Score",
     "ScoringError",

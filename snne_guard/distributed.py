@@ -16,7 +16,7 @@ from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scoring import score_fields, score_recording
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment, Cost, DrawCost, Sample, Score, Similarity
+from snne_guard.types import Assessment, Cost, DrawCost, Reply, Score, Similarity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -240,7 +240,7 @@ class _Recorder:
 
     def _full_row(self) -> dict[str, Any]:
         """Return a row in which everything is known."""
-        reply = Sample(
+        reply = Reply(
             text="",
             token_logprobs=(-1.0,),
             tokens=("",),

@@ -14,7 +14,7 @@ from typing import Literal
 
 from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Reply
 
 __all__ = ["Finding", "Report", "examine"]
 
@@ -108,7 +108,7 @@ def examine(
     tried = [*singles, *checks] if together is None else [*singles, together, *checks]
     responses = [each for each in tried if isinstance(each, Response)]
     drawn = [*singles, together] if isinstance(together, Response) else singles
-    samples = [sample for response in drawn for sample in response.samples]
+    samples = [sample for response in drawn for sample in response.replies]
     variation = _variation([response.first for response in singles])
     unanswered = Cost(
         attempts=len(tried) - len(responses), seconds=time.monotonic() - started
@@ -134,7 +134,7 @@ def _tried(sender: Sender, draw: Draw) -> Response | Exception:
         return error
 
 
-def _variation(samples: Sequence[Sample]) -> Finding:
+def _variation(samples: Sequence[Reply]) -> Finding:
     different = len({sample.text for sample in samples})
     total = f"{len(samples)} separate replies at temperature 1"
     if all(sample.truncated or not sample.text.strip() for sample in samples):
@@ -163,7 +163,7 @@ def _n(response: Response | Exception | None, *, vary: bool) -> Finding:
         return Finding("n", "missing", f"not offered: {_ONE_BY_ONE}")
     if isinstance(response, Exception):
         return Finding("n", "rejected", f"{type(response).__name__}: {_ONE_BY_ONE}")
-    texts = [sample.text for sample in response.samples]
+    texts = [sample.text for sample in response.replies]
     message = f"asked for {_CHOICES} replies in one request, got {len(texts)}"
     if len(texts) < _CHOICES:
         return Finding("n", "ignored", f"{message}: {_ONE_BY_ONE}")
@@ -173,7 +173,7 @@ def _n(response: Response | Exception | None, *, vary: bool) -> Finding:
     return Finding("n", "works", message)
 
 
-def _logprobs(samples: Sequence[Sample], *, offered: bool) -> Finding:
+def _logprobs(samples: Sequence[Reply], *, offered: bool) -> Finding:
     known = [each.token_logprobs for each in samples if each.token_logprobs]
     if len(known) < len(samples):
         why = "asked for, and left out" if offered else "not offered"

@@ -10,7 +10,7 @@ from typing import Any
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError
-from snne_guard.types import Sample, Score
+from snne_guard.types import Reply, Score
 
 __all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
 
@@ -72,7 +72,7 @@ class SelfCheck:
         return replace(score, uncertainty=u, self_check=p_correct)
 
 
-def read_self_check(reply: Sample, entries: object = None) -> float | None:
+def read_self_check(reply: Reply, entries: object = None) -> float | None:
     """Return the probability that a reply to a self-check says Yes.
 
     The last word of the reply counts, since some models reason first. If the provider
@@ -89,9 +89,9 @@ def read_self_check(reply: Sample, entries: object = None) -> float | None:
         off.
 
     Example:
-        >>> read_self_check(Sample(text="Yes."))
+        >>> read_self_check(Reply(text="Yes."))
         1.0
-        >>> read_self_check(Sample(text="I think so.")) is None
+        >>> read_self_check(Reply(text="I think so.")) is None
         True
     """
     if reply.truncated or reply.refused or reply.unreadable or reply.tool_calls:

@@ -24,8 +24,8 @@ __all__ = [
     "OnError",
     "OnUncertain",
     "Prices",
+    "Reply",
     "Role",
-    "Sample",
     "Schedule",
     "Score",
     "Similarity",
@@ -126,8 +126,8 @@ class SpanSimilarity(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """One reply of the model: the answer itself or one more draw.
+class Reply:
+    """One text or call that a model gave: the answer, or a sample.
 
     Attributes:
         text: What the application would get as text. Not in the repr, so that a
@@ -356,8 +356,8 @@ class Assessment:
     """
 
     id: str
-    answer: Sample | None
-    samples: tuple[Sample, ...] = ()
+    answer: Reply | None
+    samples: tuple[Reply, ...] = ()
     scored: tuple[str, ...] = field(default=(), repr=False)
     matrix: FloatArray | None = field(default=None, repr=False, compare=False)
     method: str | None = None

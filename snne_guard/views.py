@@ -15,7 +15,7 @@ from typing import Any
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, SamplingError
-from snne_guard.types import Sample
+from snne_guard.types import Reply
 
 __all__ = [
     "EXTRA_TOKENS",
@@ -88,7 +88,7 @@ class View:
         _log.warning(msg)
         raise SamplingError(msg)
 
-    def read(self, sample: Sample, /) -> Sample:
+    def read(self, sample: Reply, /) -> Reply:
         """Return a sample drawn in this view, reduced to the part that is compared.
 
         A part has no log-probabilities, since those are of the whole reply. If there

@@ -9,7 +9,7 @@ import pytest
 
 from snne_guard.doctor import Report, examine
 from snne_guard.engine import Draw, ProviderCapabilities, Response
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Reply
 
 _numbers = itertools.count()
 
@@ -27,7 +27,7 @@ class Model:
             raise ValueError("n must be 1")
         n = 1 if "ignores_n" in self.odd else draw.n
         return Response(
-            samples=tuple(self._sample() for _ in range(n)),
+            replies=tuple(self._sample() for _ in range(n)),
             cost=Cost(calls=1, attempts=1, completion_tokens=n),
             temperature_set="no_temperature" not in self.odd,
         )
@@ -39,13 +39,13 @@ class Model:
         if "no_check" in self.odd:
             raise ConnectionError
         right = draw.turns[0] == "Paris" or "flatters" in self.odd
-        word = Sample(text="Yes" if right else "No")
+        word = Reply(text="Yes" if right else "No")
         cost = Cost(calls=1, attempts=2, completion_tokens=1)
-        return Response(samples=(word,), cost=cost, p_correct=0.9 if right else 0.1)
+        return Response(replies=(word,), cost=cost, p_correct=0.9 if right else 0.1)
 
-    def _sample(self) -> Sample:
+    def _sample(self) -> Reply:
         number = 0 if "greedy" in self.odd else next(_numbers)
-        return Sample(
+        return Reply(
             text="" if "silent" in self.odd else f"Village {number}",
             truncated="cut" in self.odd,
             token_logprobs=None if "no_logprobs" in self.odd else (-1.0,),

@@ -21,7 +21,7 @@ from snne_guard.engine import (
 from snne_guard.errors import ConfigurationError
 from snne_guard.self_check import SelfCheck, read_self_check
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Reply
 from tests.support.calibrations import calibration
 from tests.support.senders import feed
 
@@ -59,12 +59,12 @@ def entry(token: str, p: float, **others: float) -> dict[str, Any]:
     ],
 )
 def test_the_last_word_is_read(text: str, p: float | None) -> None:
-    assert read_self_check(Sample(text=text)) == p
+    assert read_self_check(Reply(text=text)) == p
 
 
 @pytest.mark.parametrize("word", ["Ja", "Oui", "Sí", "是", "はい", "نعم", "हाँ"])
 def test_the_words_of_other_languages_say_nothing(word: str) -> None:
-    assert read_self_check(Sample(text=word)) is None
+    assert read_self_check(Reply(text=word)) is None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_words_of_other_languages_say_nothing(word: str) -> None:
     ],
 )
 def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
-    assert read_self_check(Sample(text="Yes", **fields)) is None
+    assert read_self_check(Reply(text="Yes", **fields)) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
     ],
 )
 def test_log_probabilities_say_how_sure(text: str, entries: Any, p: float) -> None:
-    assert read_self_check(Sample(text=text), entries) == pytest.approx(p)
+    assert read_self_check(Reply(text=text), entries) == pytest.approx(p)
 
 
 # -- What it weighs --------------------------------------------------------------------
@@ -160,8 +160,8 @@ def checked(p: Any, *, asked: list[Draw] | None = None, **options: Any) -> Outco
             return "Paris"
         if isinstance(p, Exception):
             return p
-        word = Sample(text="Yes", finish_reason="stop")
-        return Response(samples=(word,), cost=Cost(calls=1, attempts=1), p_correct=p)
+        word = Reply(text="Yes", finish_reason="stop")
+        return Response(replies=(word,), cost=Cost(calls=1, attempts=1), p_correct=p)
 
     request = Request(
         settings=GuardSettings(**{"self_check": True, "threshold": 0.3, **options}),

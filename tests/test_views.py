@@ -12,7 +12,7 @@ from snne_guard.decision import Calibration
 from snne_guard.engine import Draw, GuardState, Outcome, ProviderCapabilities, Request
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Prices, Sample
+from snne_guard.types import Prices, Reply
 from snne_guard.views import VIEWS, View, final_answer
 from tests.support.calibrations import calibration
 from tests.support.senders import feed
@@ -108,9 +108,9 @@ def test_the_final_answer_stands_after_the_last_marker(
 
 
 def test_what_is_compared_has_no_log_probabilities() -> None:
-    whole = Sample(text="So. Answer: 7", token_logprobs=(-1.0,), tokens=("So",))
+    whole = Reply(text="So. Answer: 7", token_logprobs=(-1.0,), tokens=("So",))
     read = VIEWS["reasoning"].read(whole)
-    assert read == Sample(text="7", view="reasoning")
+    assert read == Reply(text="7", view="reasoning")
     assert VIEWS["examples"].read(whole).token_logprobs == (-1.0,)
 
 
@@ -121,7 +121,7 @@ def fails(_: Any) -> Any:
 def test_a_reply_without_an_answer_is_unreadable() -> None:
     extracts: list[Any] = [fails, lambda _: None, lambda _: 7, lambda _: " "]
     for extract in extracts:
-        read = View("mine", list, extract).read(Sample(text="Paris"))
+        read = View("mine", list, extract).read(Reply(text="Paris"))
         assert (read.unreadable, read.text.strip()) == (True, "")
 
 
@@ -206,7 +206,7 @@ def test_a_reply_without_its_final_answer_is_no_member() -> None:
 
 
 def test_the_same_text_in_two_views_is_no_sign_of_a_cache() -> None:
-    unlikely = Sample(text="Paris", token_logprobs=(-20.0,), finish_reason="stop")
+    unlikely = Reply(text="Paris", token_logprobs=(-20.0,), finish_reason="stop")
     replies = {"plain": unlikely, "examples": unlikely}
     views = ["plain", "examples"]
     options: dict[str, Any] = {"views": views, "method": "wsnne", "replies": replies}

@@ -22,7 +22,7 @@ from snne_guard.huggingface import (
     HuggingFaceModel,
 )
 from snne_guard.scorers.likelihood import p_true_prompt
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, Reply
 
 __all__ = ["Run", "draw", "draw_here", "draw_served", "load"]
 
@@ -239,8 +239,8 @@ def _state(reply: Completion) -> list[float] | None:
     return [float(f"{value:.{_DIGITS}g}") for value in reply.hidden_state.tolist()]
 
 
-def _sample(reply: Completion, model: HuggingFaceModel) -> Sample:
-    return Sample(
+def _sample(reply: Completion, model: HuggingFaceModel) -> Reply:
+    return Reply(
         text=reply.text.strip(),
         token_logprobs=reply.token_logprobs,
         tokens=reply.tokens,

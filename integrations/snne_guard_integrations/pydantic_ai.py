@@ -18,7 +18,7 @@ from snne_guard.engine import (
     Request,
     Response,
     read_cost,
-    read_sample,
+    read_reply,
 )
 from snne_guard.settings import GuardSettings
 
@@ -242,7 +242,7 @@ def _read(response: ModelResponse) -> Response:
     parts, usage = response.parts, response.usage
     known = TextPart | ThinkingPart | ToolCallPart
     finish = response.finish_reason
-    sample = read_sample(
+    reply = read_reply(
         text="".join(part.content for part in parts if isinstance(part, TextPart)),
         finish_reason="tool_calls" if finish == "tool_call" else finish,
         logprobs=(response.provider_details or {}).get("logprobs"),
@@ -259,8 +259,8 @@ def _read(response: ModelResponse) -> Response:
         "output_tokens": usage.output_tokens,
         "reasoning_tokens": usage.details.get("reasoning_tokens"),
     }
-    cost = read_cost([sample], counts)
-    return Response(samples=(sample,), cost=cost, raw=response)
+    cost = read_cost([reply], counts)
+    return Response(replies=(reply,), cost=cost, raw=response)
 
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:

@@ -5,7 +5,7 @@ A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three t
 1. It turns what it was asked into a ``Request``: the ``GuardSettings`` and the
    ``GuardState`` of the guard, and what it knows of the question and the provider.
 2. It has a sender, an object with ``send`` and ``asend``. Each takes a ``Draw``, asks
-   the model, and returns a ``Response``; ``read_sample`` and ``read_cost`` read what
+   the model, and returns a ``Response``; ``read_reply`` and ``read_cost`` read what
    came. What the model raises, it lets through. ``options_for`` says which of the
    user's options a draw takes over. A door that streams has a ``StreamingSender``.
 3. It calls ``run`` or ``arun``, or ``stream`` or ``astream`` where no answer can be
@@ -32,7 +32,7 @@ from snne_guard.engine.protocol import (
     Sender,
     StreamingSender,
 )
-from snne_guard.engine.reading import read_cost, read_sample
+from snne_guard.engine.reading import read_cost, read_reply
 from snne_guard.engine.request import GuardState, ProviderCapabilities, Request
 from snne_guard.engine.tasks import run as arun
 from snne_guard.engine.tasks import stream as astream
@@ -58,7 +58,7 @@ __all__ = [
     "may_act",
     "options_for",
     "read_cost",
-    "read_sample",
+    "read_reply",
     "run",
     "stream",
 ]

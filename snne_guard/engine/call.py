@@ -38,7 +38,7 @@ from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES
-from snne_guard.types import Assessment, Sample, Score
+from snne_guard.types import Assessment, Reply, Score
 from snne_guard.views import View
 
 __all__ = ["guarded_call"]
@@ -132,7 +132,7 @@ def _missing_views(call: CallState) -> list[View | None]:
     return [view for view, sample in places if sample is None]
 
 
-def _check_draws(call: CallState, answer: Sample) -> Draws:
+def _check_draws(call: CallState, answer: Reply) -> Draws:
     """Return the request for the self-check, if there is one worth making."""
     check = call.settings.checker
     if check is None or call.is_late or answer.unreadable or answer.refused:

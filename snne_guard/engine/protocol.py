@@ -1,7 +1,8 @@
 """What a guarded call yields and is sent, and how it ends.
 
 A call yields ``Draws`` and ``Work``. A ``Draw`` is one request, a ``Response`` is what
-it brought, and each ``Sample`` in that is one reply of the model, the answer too.
+it brought, and each ``Reply`` in that is a text or call of the
+model, the answer too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 
 from snne_guard.decision.policy import Delivery
 from snne_guard.errors import SamplingError, UncertainAnswerError
-from snne_guard.types import Assessment, Cost, Role, Sample
+from snne_guard.types import Assessment, Cost, Reply, Role
 from snne_guard.views import View
 
 __all__ = [
@@ -155,7 +156,7 @@ class Response:
     """What one request brought.
 
     Attributes:
-        samples: The replies in it; fewer than asked for where a provider ignores ``n``.
+        replies: What it holds; fewer than asked for where a provider ignores ``n``.
         cost: What the request took, failed ones before it included.
         raw: The answer as the model gave it (an ``AIMessage``, a
             ``ChatCompletion``), to be delivered as it is.
@@ -164,16 +165,16 @@ class Response:
             None where it says neither Yes nor No.
     """
 
-    samples: tuple[Sample, ...]
+    replies: tuple[Reply, ...]
     cost: Cost = field(default_factory=Cost)
     raw: Any = field(default=None, repr=False, compare=False)
     temperature_set: bool = True
     p_correct: float | None = None
 
     @property
-    def first(self) -> Sample:
+    def first(self) -> Reply:
         """The first reply; for an answer request, the answer itself."""
-        return self.samples[0]
+        return self.replies[0]
 
 
 def with_failed(response: Response, failed: int, /) -> Response:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from snne_guard.text import is_visible
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Reply
 
 __all__ = [
     "is_complete",
@@ -18,7 +18,7 @@ __all__ = [
     "mapping_of",
     "read_cost",
     "read_logprobs",
-    "read_sample",
+    "read_reply",
     "string_of",
 ]
 
@@ -52,7 +52,7 @@ _REFUSED = frozenset(
 )
 
 
-def read_sample(
+def read_reply(
     *,
     text: str,
     finish_reason: str | None,
@@ -63,7 +63,7 @@ def read_sample(
     complete_if_unsaid: bool = False,
     model: str | None = None,
     response_id: str | None = None,
-) -> Sample:
+) -> Reply:
     """Return what is compared of a reply.
 
     Args:
@@ -78,7 +78,7 @@ def read_sample(
         response_id: The provider's id of the reply.
 
     Example:
-        >>> read_sample(text="Par", finish_reason="length").truncated
+        >>> read_reply(text="Par", finish_reason="length").truncated
         True
     """
     text = _without_reasoning(text)
@@ -87,7 +87,7 @@ def read_sample(
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
     empty = tool_calls is None and not refused and not is_visible(text)
-    return Sample(
+    return Reply(
         text=text,
         token_logprobs=values,
         tokens=tokens,
@@ -101,26 +101,26 @@ def read_sample(
     )
 
 
-def read_cost(samples: Sequence[Sample], usage: object) -> Cost:
+def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     """Return what one request took, whatever number of replies it brought.
 
     Some servers count one reply only, or none: the cost is a lower bound then.
 
     Args:
-        samples: The replies.
+        replies: What it brought.
         usage: The provider's counts, by the names of OpenAI or of LangChain; anything
             else is unknown.
 
     Example:
         >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
-        >>> read_cost([Sample(text="Paris")], usage).completion_tokens
+        >>> read_cost([Reply(text="Paris")], usage).completion_tokens
         4
     """
     counts: dict[str, Any] = {}
     for name, value in mapping_of(usage).items():
         counts |= value if isinstance(value, Mapping) else {name: value}  # details
     least = sum(
-        len(sample.token_logprobs or ()) or bool(sample.text) for sample in samples
+        len(reply.token_logprobs or ()) or bool(reply.text) for reply in replies
     )
     written = _count(counts, "completion_tokens", "output_tokens")
     return Cost(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from snne_guard.text import is_visible
-from snne_guard.types import Sample
+from snne_guard.types import Reply
 
 __all__ = ["Members", "agree_suspiciously", "compared_text", "select_members"]
 
@@ -37,7 +37,7 @@ class Members:
 
     texts: tuple[str, ...] = field(repr=False)
     token_logprobs: tuple[tuple[float, ...] | None, ...] = field(repr=False)
-    samples: tuple[Sample, ...]
+    samples: tuple[Reply, ...]
     answer_readable: bool
     has_tool_calls: bool
     reasons: tuple[str, ...]
@@ -49,7 +49,7 @@ class Members:
 
 
 def select_members(
-    answer: Sample, samples: Sequence[Sample], /, *, include_answer: bool
+    answer: Reply, samples: Sequence[Reply], /, *, include_answer: bool
 ) -> Members:
     """Return the replies that can be compared.
 
@@ -61,7 +61,7 @@ def select_members(
     problem = _problem(answer, tool_calls_allowed=True)
     if problem is not None:
         reasons.append(f"answer_{problem}")
-    used: list[Sample] = []
+    used: list[Reply] = []
     for sample in samples:
         calls = answer.tool_calls is not None
         left_out = _problem(sample, tool_calls_allowed=calls)
@@ -85,7 +85,7 @@ def select_members(
     )
 
 
-def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
+def agree_suspiciously(samples: Sequence[Reply], /) -> bool:
     """Return whether equal samples came by something other than chance.
 
     A cache, an ignored temperature or a fixed seed brings the same words again and
@@ -100,12 +100,12 @@ def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
         log-probabilities are unknown.
 
     Example:
-        >>> likely = Sample(text="Paris", token_logprobs=(-0.01,))
-        >>> unlikely = Sample(text="A long tale", token_logprobs=(-9.0, -8.0, -7.0))
+        >>> likely = Reply(text="Paris", token_logprobs=(-0.01,))
+        >>> unlikely = Reply(text="A long tale", token_logprobs=(-9.0, -8.0, -7.0))
         >>> agree_suspiciously([likely, likely]), agree_suspiciously([unlikely] * 2)
         (False, True)
     """
-    groups: defaultdict[tuple[str | None, str], list[Sample]] = defaultdict(list)
+    groups: defaultdict[tuple[str | None, str], list[Reply]] = defaultdict(list)
     for sample in samples:
         # Another view is another prompt, with other probabilities.
         groups[sample.view, sample.tool_calls or sample.text].append(sample)
@@ -113,7 +113,7 @@ def agree_suspiciously(samples: Sequence[Sample], /) -> bool:
     return any(_improbable(group, len(samples)) for group in alike)
 
 
-def _improbable(group: Sequence[Sample], drawn: int) -> bool:
+def _improbable(group: Sequence[Reply], drawn: int) -> bool:
     # Draws of one text may be split into tokens differently: take the likeliest.
     texts = [
         sum(min(0.0, logprob + _TRUNCATION) for logprob in sample.token_logprobs)
@@ -126,21 +126,21 @@ def _improbable(group: Sequence[Sample], drawn: int) -> bool:
     return math.log(math.comb(drawn, alike)) + (alike - 1) * max(texts) < _CHANCE
 
 
-def _problem(sample: Sample, *, tool_calls_allowed: bool) -> str | None:
+def _problem(reply: Reply, *, tool_calls_allowed: bool) -> str | None:
     """Return why a reply cannot be compared, as the stem of a reason code."""
-    if sample.refused:
+    if reply.refused:
         return "refused"
-    if sample.tool_calls is not None and not tool_calls_allowed:
+    if reply.tool_calls is not None and not tool_calls_allowed:
         return "tool_call"
-    if sample.unreadable or (sample.tool_calls is None and not is_visible(sample.text)):
+    if reply.unreadable or (reply.tool_calls is None and not is_visible(reply.text)):
         return "unreadable"
-    return "truncated" if sample.truncated else None
+    return "truncated" if reply.truncated else None
 
 
-def compared_text(sample: Sample) -> str:
+def compared_text(reply: Reply) -> str:
     """Return what is compared of a reply: its text, its calls, or both as JSON."""
-    if sample.tool_calls is None:
-        return sample.text
-    if not sample.text.strip():
-        return sample.tool_calls
-    return f"[{json.dumps(sample.text, ensure_ascii=False)},{sample.tool_calls}]"
+    if reply.tool_calls is None:
+        return reply.text
+    if not reply.text.strip():
+        return reply.tool_calls
+    return f"[{json.dumps(reply.text, ensure_ascii=False)},{reply.tool_calls}]"

@@ -62,6 +62,6 @@ def _judge(
     asked = yield Work(function=prompt, deadline=call.deadline)
     if isinstance(asked, str) and not call.is_late:
         yield from call.send((call.draw("judge", turns=(text, asked)),))
-    replies = () if call.judgement is None else call.judgement.samples
+    replies = () if call.judgement is None else call.judgement.replies
     reply = replies[0].text if replies else ""
     return SpanJudge(lambda _: reply)

@@ -18,8 +18,8 @@ from snne_guard.types import (
     Cost,
     Decision,
     DrawCost,
+    Reply,
     Role,
-    Sample,
     Score,
     Span,
 )
@@ -41,7 +41,7 @@ class CallState:
         self.id = uuid.uuid4().hex
         self.answer = request.answer
         self.drawn: list[Draw] = []
-        self.samples: list[Sample] = []
+        self.samples: list[Reply] = []
         self.errors: list[BaseException] = []
         self.answer_error: BaseException | None = None
         self.costs: list[DrawCost] = []
@@ -87,7 +87,7 @@ class CallState:
         return until is not None and until <= time.monotonic()
 
     @property
-    def samples_in_turn(self) -> list[Sample | None]:
+    def samples_in_turn(self) -> list[Reply | None]:
         """The sample for each view in turn, None where it has not come."""
         names = [None if view is None else view.name for view in self.request.views]
         brought = {
@@ -145,9 +145,9 @@ class CallState:
         elif draw.role == "answer":
             self.answer = response
         else:
-            samples = response.samples[: draw.n]
+            replies = response.replies[: draw.n]
             read = None if draw.view is None else draw.view.read
-            self.samples += samples if read is None else map(read, samples)
+            self.samples += replies if read is None else map(read, replies)
             self.temperature_set &= response.temperature_set
 
     def count_open(self) -> None:
@@ -159,7 +159,7 @@ class CallState:
         """Return what a draw cost; one that is late may still cost something."""
         brought = 0
         if isinstance(result, Response):
-            cost, brought = result.cost, min(len(result.samples), draw.n)
+            cost, brought = result.cost, min(len(result.replies), draw.n)
         elif isinstance(result, Failure):
             cost = Cost(attempts=result.attempts)
         else:

@@ -17,7 +17,7 @@ from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn, recorded_repl
 from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import Cost, DrawCost, Prices, Sample
+from snne_guard.types import Cost, DrawCost, Prices, Reply
 
 __all__ = ["Recipe", "RecipeComparison", "RecipeTable"]
 
@@ -235,7 +235,7 @@ def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan
 
 
 def _disagreement(
-    row: Recording, answer: Sample, samples: Sequence[Sample]
+    row: Recording, answer: Reply, samples: Sequence[Reply]
 ) -> float | None:
     """Return what a guard would have scored, None where it would not have."""
     members = select_members(answer, samples, include_answer=True)

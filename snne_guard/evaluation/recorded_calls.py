@@ -17,7 +17,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import is_visible
-from snne_guard.types import Assessment, DrawCost, Sample
+from snne_guard.types import Assessment, DrawCost, Reply
 
 __all__ = [
     "DRAWN",
@@ -77,13 +77,13 @@ def drawn_fields(
     }
 
 
-def _kind(sample: Sample) -> str | None:
+def _kind(reply: Reply) -> str | None:
     """Return what a reply is, where it is not plain text."""
-    if sample.refused:
+    if reply.refused:
         return "refused"
-    if sample.tool_calls is not None:
+    if reply.tool_calls is not None:
         return "tool_calls"
-    return "unreadable" if sample.unreadable else None
+    return "unreadable" if reply.unreadable else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def how_drawn(recording: Recording, /) -> HowDrawn:
 
 def recorded_replies(
     recording: Recording, /, views: Sequence[str] | None = None
-) -> tuple[Sample, list[Sample]]:
+) -> tuple[Reply, list[Reply]]:
     """Return the recorded answer and samples as a guard would have received them.
 
     Args:
@@ -149,7 +149,7 @@ def recorded_replies(
     # The answer is drawn in no view; samples take theirs in turn.
     turns = chain([None], cycle(drawn.views or [None]))
     answer, *samples = [
-        Sample(
+        Reply(
             text="" if kind == "tool_calls" else text,
             token_logprobs=each or None,
             finish_reason=end,

@@ -9,17 +9,17 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import BaseModel, ValidationError
 
-from snne_guard.engine import read_sample
+from snne_guard.engine import read_reply
 from snne_guard.engine.reading import items_of, mapping_of, string_of
 from snne_guard.errors import ConfigurationError
-from snne_guard.types import Sample
+from snne_guard.types import Reply
 
 __all__ = [
     "as_chunk",
     "as_message",
     "logprob_entries",
     "question_of",
-    "sample_of",
+    "reply_of",
     "whole_message",
     "with_parsed",
     "without_logprobs",
@@ -83,7 +83,7 @@ def is_refusal(message: BaseMessage) -> bool:
     return "refuse" in {record.get("decision"), from_fallback.get("decision")}
 
 
-def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Sample:
+def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Reply:
     """Return what is compared of a message: what an application gets as text.
 
     Args:
@@ -94,7 +94,7 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
 
     Example:
         >>> cut = AIMessage("Paris", response_metadata={"finish_reason": "length"})
-        >>> sample_of(cut).truncated
+        >>> reply_of(cut).truncated
         True
     """
     metadata, extra = message.response_metadata, message.additional_kwargs
@@ -105,7 +105,7 @@ def sample_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> S
     blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
     kinds = {*map(_kind_of, blocks), *(name for name in _EXTRAS if extra.get(name))}
     readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
-    return read_sample(
+    return read_reply(
         text=str(message.text),
         finish_reason=_first_string(incomplete, ("reason",))
         or _first_string(metadata, _ENDING_KEYS),

@@ -29,7 +29,7 @@ from snne_guard.engine import (
 )
 from snne_guard.engine.options import FIELDS, STREAMS
 from snne_guard.engine.protocol import TOP_LOGPROBS
-from snne_guard.langchain.messages import as_message, question_of, sample_of
+from snne_guard.langchain.messages import as_message, question_of, reply_of
 from snne_guard.langchain.providers import Provider
 from snne_guard.langchain.wrappers import ModelTree, Target
 from snne_guard.settings import GuardSettings
@@ -88,7 +88,7 @@ def engine_request(
 
 
 def _response(message: AIMessage) -> Response:
-    return Response(samples=(sample_of(message),), raw=message)
+    return Response(replies=(reply_of(message),), raw=message)
 
 
 def _chosen_question(

@@ -33,7 +33,7 @@ from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_r
 from snne_guard.langchain.messages import (
     as_chunk,
     logprob_entries,
-    sample_of,
+    reply_of,
     whole_message,
     with_parsed,
     without_logprobs,
@@ -160,21 +160,21 @@ class LangChainSender:
         if not messages:
             raise NoReplyError
         first, reported = messages[0], request.provider.reports_finish_reason
-        samples = [sample_of(each, reports_finish_reason=reported) for each in messages]
+        replies = [reply_of(each, reports_finish_reason=reported) for each in messages]
         usage = getattr(first, "usage_metadata", None)
         response = Response(
-            samples=tuple(samples),
-            cost=read_cost(samples, usage),
+            replies=tuple(replies),
+            cost=read_cost(replies, usage),
             temperature_set=request.temperature_set,
         )
         if request.draw.role == "check":
-            p_correct = read_self_check(samples[0], logprob_entries(first))
+            p_correct = read_self_check(replies[0], logprob_entries(first))
             return replace(response, p_correct=p_correct)
         if request.draw.role != "answer":
             return response
         raw = with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
-        return replace(response, samples=response.samples[:1], raw=raw)
+        return replace(response, replies=response.replies[:1], raw=raw)
 
 
 # -- Beneath the callbacks -----------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from snne_guard.engine import Response, read_cost, read_sample
+from snne_guard.engine import Response, read_cost, read_reply
 from snne_guard.engine.reading import items_of, mapping_of, string_of
-from snne_guard.types import Sample
+from snne_guard.types import Reply
 
 __all__ = [
     "Api",
@@ -66,9 +66,9 @@ class ChatApi:
         """Read the choices of a completion in the order in which they come."""
         fields = fields_of(answer)
         choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
-        samples = tuple(_read_choice(choice, fields) for choice in choices)
-        cost = read_cost(samples, fields.get("usage"))
-        return Response(samples=samples, cost=cost, raw=answer)
+        replies = tuple(_read_choice(choice, fields) for choice in choices)
+        cost = read_cost(replies, fields.get("usage"))
+        return Response(replies=replies, cost=cost, raw=answer)
 
     def logprobs(self, answer: object, /) -> object:
         """Return the log-probabilities of a completion's first choice as they came."""
@@ -86,11 +86,11 @@ class ChatApi:
         return {**head, "choices": [choice] if "choices" in head else []}
 
 
-def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Sample:
+def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Reply:
     message = mapping_of(choice.get("message"))
     content = message.get("content")
     kinds = [mapping_of(part).get("type") for part in items_of(content)]
-    return read_sample(
+    return read_reply(
         text=text_of(content),
         finish_reason=string_of(choice.get("finish_reason")),
         logprobs=_choice_logprobs(choice),
@@ -170,9 +170,9 @@ class ResponsesApi:
         """Read the output of a response."""
         fields = fields_of(answer)
         known = isinstance(fields.get("output"), list)
-        samples = (_read_output(fields),) if known else ()
-        cost = read_cost(samples, fields.get("usage"))
-        return Response(samples=samples, cost=cost, raw=answer)
+        replies = (_read_output(fields),) if known else ()
+        cost = read_cost(replies, fields.get("usage"))
+        return Response(replies=replies, cost=cost, raw=answer)
 
     def logprobs(self, answer: object, /) -> object:
         """Return the log-probabilities of a response as they came."""
@@ -184,12 +184,12 @@ class ResponsesApi:
         return next((mapping_of(last) for last in responses if last is not None), {})
 
 
-def _read_output(fields: Mapping[str, Any]) -> Sample:
+def _read_output(fields: Mapping[str, Any]) -> Reply:
     output = [mapping_of(item) for item in fields["output"]]
     parts = _output_parts(fields)
     kinds = {part.get("type") for part in parts}
     why = mapping_of(fields.get("incomplete_details")).get("reason")
-    return read_sample(
+    return read_reply(
         text=text_of(parts),
         finish_reason=string_of(why) or string_of(fields.get("status")),
         logprobs=_entries(parts),

@@ -18,7 +18,7 @@ from snne_guard.engine import (
     Response,
     asks_for_schema,
     may_act,
-    read_sample,
+    read_reply,
 )
 from snne_guard.engine.tasks import in_thread
 from snne_guard.openai.apis import ApiObject
@@ -68,7 +68,7 @@ class _Guard:
         chosen = None if settings.question is None else settings.question(messages)
         given = None
         if answer is not None:
-            given = Response(samples=(read_sample(text=answer, finish_reason="stop"),))
+            given = Response(replies=(read_reply(text=answer, finish_reason="stop"),))
         engine_request = Request(
             settings=settings,
             state=state,

@@ -153,6 +153,6 @@ class OpenAISender:
 
     def _read(self, answer: object) -> Response:
         response = self._api.read(answer)
-        if not response.samples:
+        if not response.replies:
             raise NoReplyError
         return response

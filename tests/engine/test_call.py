@@ -18,7 +18,7 @@ from snne_guard.engine.protocol import Call, Work
 from snne_guard.errors import MissingExtraError
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity import SIMILARITIES
-from snne_guard.types import Assessment, Sample
+from snne_guard.types import Assessment, Reply
 from tests.support.calibrations import calibration
 from tests.support.senders import Scripted, feed, response
 
@@ -56,8 +56,8 @@ def assess(
     return run(request, answer, samples).assessment
 
 
-def sample(text: str, **fields: Any) -> Sample:
-    return Sample(text=text, finish_reason="stop", **fields)
+def reply(text: str, **fields: Any) -> Reply:
+    return Reply(text=text, finish_reason="stop", **fields)
 
 
 def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
@@ -89,10 +89,10 @@ def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
 # -- Calls of tools --------------------------------------------------------------------
 
 
-def calling(amount: int, text: str = "") -> Sample:
+def calling(amount: int, text: str = "") -> Reply:
     arguments = {"amount": amount, "from": "a", "to": "b"}
     calls = json.dumps([{"args": arguments, "name": "transfer"}])
-    return sample(text, tool_calls=calls)
+    return reply(text, tool_calls=calls)
 
 
 def test_a_text_that_comes_with_a_call_is_compared_too() -> None:
@@ -103,8 +103,8 @@ def test_a_text_that_comes_with_a_call_is_compared_too() -> None:
 # -- Scoring ---------------------------------------------------------------------------
 
 
-def likely(text: str) -> Sample:
-    return sample(text, token_logprobs=(-0.1,))
+def likely(text: str) -> Reply:
+    return reply(text, token_logprobs=(-0.1,))
 
 
 def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
@@ -149,7 +149,7 @@ def test_what_is_missing_to_compare_answers_is_logged(
 
 def test_one_reply_without_log_probabilities_settles_nothing() -> None:
     asking = request(logprobs=True)
-    samples = [likely("Paris"), sample("Paris"), likely("Paris"), likely("Paris")]
+    samples = [likely("Paris"), reply("Paris"), likely("Paris"), likely("Paris")]
     assert assess(asking, likely("Paris"), samples).method == "snne"
     assert asking.state.method is None
     assert all(draw.logprobs for draw in draws_of(guarded_call(asking)))
@@ -161,10 +161,10 @@ def test_one_reply_without_log_probabilities_settles_nothing() -> None:
 @pytest.mark.parametrize(
     ("samples", "settings", "covered"),
     [
-        ([sample("Paris", model="m")] * 4, {}, True),
-        ([sample("Paris", model="other")] * 4, {}, False),
-        ([sample("Paris", model="m")] * 3 + [ValueError("500")], {}, False),
-        ([sample("Paris", model="m")] * 4, {"answer_temperature": 1.0}, False),
+        ([reply("Paris", model="m")] * 4, {}, True),
+        ([reply("Paris", model="other")] * 4, {}, False),
+        ([reply("Paris", model="m")] * 3 + [ValueError("500")], {}, False),
+        ([reply("Paris", model="m")] * 4, {"answer_temperature": 1.0}, False),
     ],
     ids=["as calibrated", "another model", "a failed sample", "a hotter answer"],
 )
@@ -173,7 +173,7 @@ def test_only_sets_like_the_calibrated_ones_are_accepted(
 ) -> None:
     made = calibration(answer_temperature=0.0)
     request = replace(guarding(calibration=made), answer_settings=settings)
-    assessment = assess(request, sample("Paris", model="m"), samples)
+    assessment = assess(request, reply("Paris", model="m"), samples)
     assert assessment.uncertainty == 0.0
     assert (assessment.decision == "accept") is covered
     assert ("uncalibrated" in assessment.reasons) is not covered

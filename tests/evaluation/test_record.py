@@ -21,7 +21,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recorded_calls import recorded_replies
 from snne_guard.evaluation.recorder import RecordingRun, record
 from snne_guard.evaluation.recordings import Question, read_recordings
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, Reply
 
 SETTINGS = {"model": "m", "temperature": 1.0}
 
@@ -31,7 +31,7 @@ def question(number: int, **fields: Any) -> Question:
 
 
 def drawn(text: str, samples: int = 2) -> Assessment:
-    one = Sample(
+    one = Reply(
         text=text,
         token_logprobs=(-0.5,),
         tokens=(text,),
@@ -86,7 +86,7 @@ def test_a_recorded_reply_with_text_and_calls_is_compared_as_the_drawn_one(
     tmp_path: Path,
 ) -> None:
     pay = '[{"name": "pay", "args": {"euros": 5}}]'
-    answer = Sample(text="I pay.", tool_calls=pay, finish_reason="tool_calls")
+    answer = Reply(text="I pay.", tool_calls=pay, finish_reason="tool_calls")
     samples = (
         replace(answer, text="I should not pay."),
         replace(answer, text=""),

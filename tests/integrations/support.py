@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from snne_guard import Assessment, Cost, Sample, SNNEGuard
+from snne_guard import Assessment, Cost, Reply, SNNEGuard
 from tests.support.asgi import listening
 
 SECRETS = ("quetzal", "zanzibar", "ytterbium")
@@ -28,10 +28,10 @@ SECRETS = ("quetzal", "zanzibar", "ytterbium")
 
 ASSESSMENT = Assessment(
     id="6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
-    answer=Sample(
+    answer=Reply(
         text="zanzibar", model="test-model", finish_reason="stop", response_id="r-1"
     ),
-    samples=(Sample(text="ytterbium", model="test-model"),),
+    samples=(Reply(text="ytterbium", model="test-model"),),
     method="snne",
     score=-0.5,
     uncertainty=0.75,

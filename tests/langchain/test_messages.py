@@ -9,8 +9,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from snne_guard.engine import read_cost
-from snne_guard.langchain.messages import sample_of
-from snne_guard.types import Cost, Sample
+from snne_guard.langchain.messages import reply_of
+from snne_guard.types import Cost, Reply
 
 PARIS = [{"token": "Pa", "logprob": -0.5}, {"token": "ris", "logprob": -0.25}]
 
@@ -29,7 +29,7 @@ PARIS = [{"token": "Pa", "logprob": -0.5}, {"token": "ris", "logprob": -0.25}]
 def test_only_reasoning_at_the_start_is_no_part_of_the_text(
     content: Any, text: str
 ) -> None:
-    assert sample_of(AIMessage(content)).text == text
+    assert reply_of(AIMessage(content)).text == text
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def test_only_reasoning_at_the_start_is_no_part_of_the_text(
     ["", " \n\t", "\u200b\u200d", "\x00\x07", "\u3164\u2800", "\ufffc", "\u0301"],
 )
 def test_invisible_replies_are_unreadable(text: str) -> None:
-    assert sample_of(AIMessage(text)).unreadable
-    assert not sample_of(AIMessage(f"{text}.")).unreadable
+    assert reply_of(AIMessage(text)).unreadable
+    assert not reply_of(AIMessage(f"{text}.")).unreadable
     calls = [{"name": "pay", "args": {}, "id": "1"}]
-    assert not sample_of(AIMessage(text, tool_calls=calls)).unreadable
+    assert not reply_of(AIMessage(text, tool_calls=calls)).unreadable
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_reply_is_complete_only_if_its_provider_says_so(
     metadata: dict[str, Any], *, reported: bool, truncated: bool, refused: bool
 ) -> None:
     message = AIMessage("Paris", response_metadata=metadata)
-    sample = sample_of(message, reports_finish_reason=reported)
+    sample = reply_of(message, reports_finish_reason=reported)
     assert (sample.truncated, sample.refused) == (truncated, refused)
 
 
@@ -86,10 +86,10 @@ UNREADABLE: list[dict[str, Any]] = [
 @pytest.mark.parametrize("block", [*READABLE, *UNREADABLE])
 def test_content_that_is_no_text_is_noticed(block: dict[str, Any]) -> None:
     message = AIMessage([{"type": "text", "text": "Paris"}, block])
-    assert sample_of(message).unreadable is (block in UNREADABLE)
+    assert reply_of(message).unreadable is (block in UNREADABLE)
 
 
-FOUR = Sample(text="x", token_logprobs=(-0.1,) * 4)
+FOUR = Reply(text="x", token_logprobs=(-0.1,) * 4)
 USAGE = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
 DETAILS = {
     "input_token_details": {"cache_read": 8},
@@ -117,7 +117,7 @@ DETAILS = {
         ),
         (
             USAGE | {"input_tokens": -1, "output_tokens": 0},
-            [Sample(text="x")],
+            [Reply(text="x")],
             Cost(lower_bound=True),
         ),
         (None, [FOUR], Cost(completion_tokens=4, lower_bound=True)),
@@ -125,7 +125,7 @@ DETAILS = {
     ],
 )
 def test_usage_is_counted_once_and_marked_where_it_is_too_low(
-    usage: Any, samples: list[Sample], cost: Cost
+    usage: Any, samples: list[Reply], cost: Cost
 ) -> None:
     sent = Cost(calls=1, attempts=1)
     assert read_cost(samples, usage) == sent + cost
@@ -136,7 +136,7 @@ def test_usage_is_counted_once_and_marked_where_it_is_too_low(
 )
 def test_a_text_of_a_megabyte_is_read_in_time_linear_in_it(text: str) -> None:
     start = time.thread_time()  # however busy the machine is
-    sample_of(AIMessage(text))
+    reply_of(AIMessage(text))
     assert time.thread_time() - start < 2
 
 
@@ -227,6 +227,6 @@ SHAPES: dict[str, tuple[AIMessage, dict[str, Any]]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_messages_of_real_providers(shape: str) -> None:
     message, fields = SHAPES[shape]
-    sample, expected = sample_of(message), Sample(**fields)
+    sample, expected = reply_of(message), Reply(**fields)
     assert sample == expected
     assert sample.response_id == expected.response_id

@@ -14,7 +14,7 @@ from openai.types.responses import Response
 from snne_guard.engine.reply_set import select_members
 from snne_guard.openai.apis import ChatApi, ResponsesApi
 from snne_guard.openai.request import ApiRequest
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Reply
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
 
@@ -28,8 +28,8 @@ def choice(content: Any = "Paris", index: int = 0, **fields: Any) -> dict[str, A
     return {"index": index, "message": message, "finish_reason": "stop", **fields}
 
 
-def only(value: object) -> Sample:
-    (sample,) = CHAT.read(value).samples
+def only(value: object) -> Reply:
+    (sample,) = CHAT.read(value).replies
     return sample
 
 
@@ -42,8 +42,8 @@ def said(text: str, **fields: Any) -> dict[str, Any]:
     return {"type": "message", "role": "assistant", "content": [part]}
 
 
-def response(*items: dict[str, Any], **fields: Any) -> Sample:
-    (sample,) = RESPONSES.read(output(*items, **fields)).samples
+def response(*items: dict[str, Any], **fields: Any) -> Reply:
+    (sample,) = RESPONSES.read(output(*items, **fields)).replies
     return sample
 
 
@@ -180,12 +180,12 @@ def test_chunks_are_joined_to_a_completion() -> None:
         {"id": "c", "choices": [], "usage": {"completion_tokens": 2}},
     ]
     reply = CHAT.read(CHAT.join(parts))
-    (sample,) = reply.samples
+    (sample,) = reply.replies
     assert (sample.text, sample.finish_reason, sample.model) == ("Paris", "stop", "m")
     assert sample.tool_calls == '[{"args":{"a":1},"name":"f"}]'
     assert reply.cost.completion_tokens == 2
-    assert CHAT.read(CHAT.join([])).samples == ()
-    (cut,) = CHAT.read(CHAT.join(parts[:4])).samples
+    assert CHAT.read(CHAT.join([])).replies == ()
+    (cut,) = CHAT.read(CHAT.join(parts[:4])).replies
     assert (cut.text, cut.truncated) == ("Paris", True)
 
 

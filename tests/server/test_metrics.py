@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from snne_guard.server.metrics import Metrics
-from snne_guard.types import Assessment, Cost, Sample
+from snne_guard.types import Assessment, Cost, Reply
 from tests.server.support import Running, serving
 from tests.support.openai_server import CHAT, Server, always
 
@@ -21,8 +21,8 @@ HIDDEN = "a text that nobody may see"
 def assessment(number: int = 0, **fields: Any) -> Assessment:
     usual: dict[str, Any] = {
         "id": f"id-{number}",
-        "answer": Sample(text=HIDDEN),
-        "samples": (Sample(text=HIDDEN),),
+        "answer": Reply(text=HIDDEN),
+        "samples": (Reply(text=HIDDEN),),
         "question": HIDDEN,
         "uncertainty": 0.25,
         "threshold": 0.4,
@@ -95,7 +95,7 @@ def test_the_last_hundred_calls_are_kept_as_numbers() -> None:
 
 
 def test_texts_are_kept_where_they_are_shown_and_cut() -> None:
-    long = Sample(text="y" * 1_000_000)
+    long = Reply(text="y" * 1_000_000)
     withheld = assessment(1, answer=long, decision="refuse")
     metrics = counted(withheld, assessment(answer=None, question=None), show_texts=True)
     first, broken_off = metrics.state()["calls"]

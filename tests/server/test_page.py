@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from snne_guard.server.metrics import Metrics, live_routes
-from snne_guard.types import Assessment, Cost, Sample, Span
+from snne_guard.types import Assessment, Cost, Reply, Span
 from tests.support.asgi import free_port, listening
 
 pytestmark = pytest.mark.slow
@@ -129,7 +129,7 @@ def _answers(http: httpx.Client, url: str) -> bool:
 def assessment(number: int, **fields: Any) -> Assessment:
     usual: dict[str, Any] = {
         "id": f"snne-{number:06x}",
-        "answer": Sample(text="Paris"),
+        "answer": Reply(text="Paris"),
         "question": "Capital of France?",
         "uncertainty": 0.2,
         "threshold": 0.35,
@@ -230,7 +230,7 @@ def test_hostile_texts_are_shown_and_do_nothing(
 ) -> None:
     for text, answer in ((HOSTILE, "x" * 1_000_000), (RTL, RTL)):
         given = {"id": text, "question": text, "reasons": (HOSTILE, RTL)}
-        metrics.count(HOSTILE, assessment(1, answer=Sample(text=answer), **given))
+        metrics.count(HOSTILE, assessment(1, answer=Reply(text=answer), **given))
     metrics.count(HOSTILE, assessment(3, question=None, answer=None))
     browser.open(url, width=360)
     until(lambda: len(browser.rows()) == 3)
@@ -255,7 +255,7 @@ def test_uncertain_sentences_are_shaded(
     places = [(2, 12, 0.1), (start, start + len(HOSTILE), 0.9)]
     spans = [Span(start=a, end=b, uncertainty=u, supported=0) for a, b, u in places]
     given: Any = {"spans": tuple(spans), "reasons": ("x",)}
-    metrics.count("default", assessment(1, answer=Sample(text=answer), **given))
+    metrics.count("default", assessment(1, answer=Reply(text=answer), **given))
     browser.open(url)
     until(lambda: len(browser.rows()) == 1)
     assert browser.rows()[0][9] == "x, 1 of 2 sentences uncertain"

@@ -16,7 +16,7 @@ from snne_guard.engine import Draw, GuardState, Outcome, Request, Response
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.cutting import cutters
-from snne_guard.types import Assessment, Prices, Sample
+from snne_guard.types import Assessment, Prices, Reply
 from tests.langchain.support import CALLS, ask, chat_openai, metadata_of
 from tests.langchain.support import guarded as guarded_chat
 from tests.openai.guarded import PATHS, guarded
@@ -104,7 +104,7 @@ def test_a_function_that_delivers_the_answer_keeps_its_spans() -> None:
         {"request": {"side_effects": True}},
         {"request": {"structured": True}},
         {
-            "script": lambda _: Sample(text="", tool_calls="[]", finish_reason="stop"),
+            "script": lambda _: Reply(text="", tool_calls="[]", finish_reason="stop"),
             "tool_calls": "score",
             "request": {"tools_bound": True},
         },
@@ -164,7 +164,7 @@ def test_the_guarded_model_judges_in_one_call_that_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["I cannot.", ConnectionError("oak"), TimeoutError(), Response(samples=())]
+    "reply", ["I cannot.", ConnectionError("oak"), TimeoutError(), Response(replies=())]
 )
 def test_a_judge_that_fails_loses_the_spans_alone(reply: Any) -> None:
     outcome = run(judging(reply), spans="judge", threshold=1.0)

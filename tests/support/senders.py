@@ -10,23 +10,23 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Seque
 from snne_guard.engine import Draw, Failure, Outcome, Request, Response
 from snne_guard.engine.call import guarded_call
 from snne_guard.engine.protocol import Draws, Work
-from snne_guard.types import Cost, Sample
+from snne_guard.types import Cost, Reply
 
-Scripted = str | BaseException | Sample | Response
+Scripted = str | BaseException | Reply | Response
 """One scripted response: a text, a sample, the whole, or the exception in its place."""
 
 Script = Callable[[Draw, int], Scripted]
 """Takes a draw and the number of draws of its role before it."""
 
 
-def response(*scripted: str | Sample) -> Response:
+def response(*scripted: str | Reply) -> Response:
     """Return a response with some texts, each of which took a token."""
     samples = tuple(
-        item if isinstance(item, Sample) else Sample(text=item, finish_reason="stop")
+        item if isinstance(item, Reply) else Reply(text=item, finish_reason="stop")
         for item in scripted
     )
     cost = Cost(calls=1, attempts=1, prompt_tokens=10, completion_tokens=len(samples))
-    return Response(samples=samples, cost=cost, raw=samples[0].text if samples else "")
+    return Response(replies=samples, cost=cost, raw=samples[0].text if samples else "")
 
 
 def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome:
@@ -67,7 +67,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
 
 def _whole(scripted: Iterable[Scripted]) -> Response:
     """Return the whole response, or raise the first exception of the script."""
-    parts: list[str | Sample] = []
+    parts: list[str | Reply] = []
     for item in scripted:
         if isinstance(item, BaseException):
             raise item
