@@ -2,7 +2,7 @@
 
 AUROC is computed within each set; a group's figure is the mean over its sets with at
 least ten right and ten wrong answers. Gains are paired, with a 90% interval from 1,000
-draws of the group's questions. Models that answered the same question are drawn
+resamples of the group's questions. Models that answered the same question are drawn
 together.
 """
 
@@ -182,6 +182,6 @@ def _gain(sets: Sequence[Ranked], score: str, over: str) -> str:
     if not all({score, over} <= one.figures.keys() for one in sets):
         return "-"
     gains = [one.figures[score] - one.figures[over] for one in sets]
-    value, *draws = np.mean(gains, axis=0)
-    low, high = np.nanquantile(draws, [0.05, 0.95])
+    value, *resampled = np.mean(gains, axis=0)
+    low, high = np.nanquantile(resampled, [0.05, 0.95])
     return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"

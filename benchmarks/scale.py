@@ -52,7 +52,12 @@ SHARE_RIGHT = 0.7
 WORDS = 200  # of the context, which nothing compares
 SETTINGS = {"model": "generated", "temperature": 1.0}
 COMMANDS = {
-    "evaluate": ("--methods", "snne[rouge_l],dse[exact],answer_length", "--draws", "5"),
+    "evaluate": (
+        "--methods",
+        "snne[rouge_l],dse[exact],answer_length",
+        "--resamples",
+        "5",
+    ),
     "calibrate": ("--error-rate", "0.2", "--similarity", "rouge_l"),
 }
 PROGRAM = """

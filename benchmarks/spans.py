@@ -4,7 +4,7 @@ Human labels of sentences of passages on people (SelfCheckGPT's WikiBio set): a 
 counts as wrong unless it is accurate. AUROC says how well an uncertainty ranks wrong
 sentences above right ones: of all sentences (pooled), and as the mean over passages
 that have both (within). Gains are paired: the default minus each other row, with a 90%
-interval from 1,000 draws of the passages.
+interval from 1,000 resamples of the passages.
 
 - ``default``: ``score_spans``, the best match in each sample by weighed words.
 - ``content_f1``: the guard's default similarity with the best sentence of each sample,
@@ -171,7 +171,7 @@ def table(
     generator = np.random.default_rng(0)
     n = len(rows)
     once = np.ones(n)
-    draws = [
+    resamples = [
         np.bincount(generator.integers(n, size=n), minlength=n).astype(float)
         for _ in range(DRAWS)
     ]
@@ -179,13 +179,13 @@ def table(
         name: Ranked([method(row) for row in rows], rows)
         for name, method in methods.items()
     }
-    own = np.array([ranked["default"].auroc(times) for times in draws])
+    own = np.array([ranked["default"].auroc(times) for times in resamples])
     point = ranked["default"].auroc(once)
     print(f"{'':20} {'pooled':>7} {'within':>7}   gain pooled, gain within [90%]")
     for name, each in ranked.items():
         pooled, within = each.auroc(once)
         line = f"{name:20} {pooled:7.3f} {within:7.3f}"
-        drawn = np.array([each.auroc(times) for times in draws])
+        drawn = np.array([each.auroc(times) for times in resamples])
         gains = own if name == "default" else own - drawn
         values = point if name == "default" else np.subtract(point, (pooled, within))
         for value, (low, high) in zip(

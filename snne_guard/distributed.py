@@ -16,7 +16,7 @@ from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scoring import score_fields, score_recording
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment, Cost, DrawCost, Reply, Score, Similarity
+from snne_guard.types import Assessment, Cost, Reply, RequestCost, Score, Similarity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -255,7 +255,7 @@ class _Recorder:
             self_check=0.5,
             reasons=("reason",),
             cost=Cost(money=1.0),
-            draws=(DrawCost(role="answer", view="plain", money=1.0),),
+            requests=(RequestCost(role="answer", view="plain", money=1.0),),
         )
         fields = drawn_fields(full, settings=self._settings)
         return {"id": "", **fields, "error": ""}

@@ -17,7 +17,6 @@ __all__ = [
     "BoolArray",
     "Cost",
     "Decision",
-    "DrawCost",
     "FloatArray",
     "IntArray",
     "Observer",
@@ -25,6 +24,7 @@ __all__ = [
     "OnUncertain",
     "Prices",
     "Reply",
+    "RequestCost",
     "Role",
     "Schedule",
     "Score",
@@ -210,18 +210,18 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawCost(Cost):
+class RequestCost(Cost):
     """What one request of a guarded call took; its ``seconds`` are not measured.
 
     Attributes:
         role: What it asked for.
         view: Name of the view of its samples, None without views.
-        samples: Replies that it returned.
+        replies: How many it brought.
     """
 
     role: Role
     view: str | None = None
-    samples: int = 0
+    replies: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +346,7 @@ class Assessment:
         n_used: Members that could be compared.
         reasons: What was unusual, as codes of ``REASONS``.
         cost: What the call took.
-        draws: What each of its requests took, in the order in which they were sent.
+        requests: What each of them took, in the order in which they were sent.
         question: The question that the similarity was given.
         run_id: The LangChain run of the guarded call, None outside LangChain.
         spans: The parts of a delivered text, each with its own uncertainty; None
@@ -373,7 +373,7 @@ class Assessment:
     n_used: int = 0
     reasons: tuple[str, ...] = ()
     cost: Cost = field(default_factory=Cost)
-    draws: tuple[DrawCost, ...] = field(default=(), repr=False)
+    requests: tuple[RequestCost, ...] = field(default=(), repr=False)
     question: str | None = field(default=None, repr=False)
     run_id: str | None = None
     spans: tuple[Span, ...] | None = None

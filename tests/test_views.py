@@ -219,7 +219,7 @@ def test_the_cost_of_each_request_is_known() -> None:
     made = viewed(
         takes_n=True, n=6, self_check=True, prices=prices, views=["plain", "reasoning"]
     ).assessment
-    drawn = [(draw.role, draw.view, draw.samples, draw.money) for draw in made.draws]
+    drawn = [(each.role, each.view, each.replies, each.money) for each in made.requests]
     assert drawn == [
         ("answer", None, 1, 2.0),
         ("sample", "plain", 2, 3.0),
@@ -228,7 +228,7 @@ def test_the_cost_of_each_request_is_known() -> None:
     ]
     assert made.cost.money == pytest.approx(10.0)
     assert made.cost.completion_tokens == 6
-    assert "draws" not in made.to_metadata()
+    assert "requests" not in made.to_metadata()
 
 
 # -- A calibration ---------------------------------------------------------------------

@@ -90,7 +90,7 @@ def compare(
         methods=methods,
         include_answer=False,
         grader=None if grader is None else resolve_grader(grader),
-        **{"draws": 1, **options},
+        **{"resamples": 1, **options},
     )
 
 

@@ -68,8 +68,8 @@ def evaluate(
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
-    draws: Annotated[
-        int, typer.Option(min=1, help="Bootstrap draws for the intervals.")
+    resamples: Annotated[
+        int, typer.Option(min=1, help="Bootstrap resamples for the intervals.")
     ] = 1000,
     calls: Annotated[
         int, typer.Option(min=2, help="Number of calls at which recipes are compared.")
@@ -110,7 +110,7 @@ def evaluate(
             include_answer=not without_answer,
             samples=samples,
             grader=judge,
-            draws=draws,
+            resamples=resamples,
             name=str(file),
             calls=calls,
             prices=options.prices_of(prices),

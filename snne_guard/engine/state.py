@@ -17,8 +17,8 @@ from snne_guard.types import (
     Assessment,
     Cost,
     Decision,
-    DrawCost,
     Reply,
+    RequestCost,
     Role,
     Score,
     Span,
@@ -44,7 +44,7 @@ class CallState:
         self.samples: list[Reply] = []
         self.errors: list[BaseException] = []
         self.answer_error: BaseException | None = None
-        self.costs: list[DrawCost] = []
+        self.costs: list[RequestCost] = []
         self.temperature_set = True
         self.members: Members | None = None
         self.check_response: Response | None = None
@@ -155,7 +155,7 @@ class CallState:
         for draw in self.drawn[len(self.costs) :]:
             self.costs.append(self._cost_of(draw, None))
 
-    def _cost_of(self, draw: Draw, result: Response | Failure | None) -> DrawCost:
+    def _cost_of(self, draw: Draw, result: Response | Failure | None) -> RequestCost:
         """Return what a draw cost; one that is late may still cost something."""
         brought = 0
         if isinstance(result, Response):
@@ -164,10 +164,10 @@ class CallState:
             cost = Cost(attempts=result.attempts)
         else:
             cost = Cost(attempts=1, lower_bound=True)
-        return DrawCost(
+        return RequestCost(
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
-            samples=brought,
+            replies=brought,
             **{**cost.to_dict(), "money": self._money(cost)},
         )
 
@@ -202,7 +202,7 @@ class CallState:
             n_used=0 if members is None else len(members.texts),
             reasons=tuple(self._reasons),
             cost=replace(cost, money=self._money(cost)),
-            draws=tuple(self.costs),
+            requests=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,
             spans=self.spans,

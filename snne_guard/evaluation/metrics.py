@@ -242,11 +242,11 @@ _METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure with its 90% percentile interval over draws of the questions.
+    """A figure with its 90% percentile interval over resamples of the questions.
 
     Attributes:
         value: On the questions themselves; NaN where the metric does not exist.
-        low: Lower end; NaN where the metric exists in no draw.
+        low: Lower end; NaN where the metric exists in no resample.
         high: Upper end; likewise.
 
     Example:
@@ -266,11 +266,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap:
-    """Metrics of several methods on the questions and on the same draws of them.
+    """Metrics of several methods on the questions and on the same resamples of them.
 
     Attributes:
-        figures: ``figures[method][metric]``, ``(1 + draws,)``: the figure on the
-            questions themselves, then on each draw.
+        figures: ``figures[method][metric]``, ``(1 + resamples,)``: the figure on the
+            questions themselves, then on each resample.
     """
 
     figures: Mapping[str, Mapping[str, FloatArray]] = field(repr=False)
@@ -280,7 +280,7 @@ class Bootstrap:
         return _interval(self.figures[method][metric])
 
     def difference(self, first: str, second: str, metric: str) -> Interval:
-        """Return by how much the first method exceeds the second, draw by draw.
+        """Return by how much the first method exceeds the second, pair by pair.
 
         This is much sharper than comparing two intervals, which can overlap even when
         the difference is clear.
@@ -290,7 +290,7 @@ class Bootstrap:
 
 def _interval(figures: FloatArray) -> Interval:
     value, *drawn = figures.tolist()
-    # A draw of one class has no AUROC; it is left out.
+    # A resample of one class has no AUROC; it is left out.
     known = [each for each in drawn if math.isfinite(each)] or [math.nan]
     low, high = np.quantile(known, [0.05, 0.95]).tolist()
     return Interval(value=value, low=low, high=high)
@@ -301,12 +301,12 @@ def bootstrap(
     quality: ArrayLike,
     *,
     metrics: Sequence[str] = ("auroc", "auarc", "prr"),
-    draws: int = 1000,
+    resamples: int = 1000,
     seed: int = 0,
 ) -> Bootstrap:
     """Draw the questions again and again, and compute the metrics of every method.
 
-    The draws, n of the n questions with replacement, are the same for all methods.
+    The resamples, n of the n questions with replacement, are the same for all methods.
     The intervals do not account for questions that share a document, or for the other
     samples that another run of the model would give.
 
@@ -314,8 +314,8 @@ def bootstrap(
         uncertainties: For each method ``(n,)``, higher is less certain.
         quality: ``(n,)`` finite, higher is better; 0 and 1 for ``"auroc"``.
         metrics: Some of ``"auroc"``, ``"auarc"``, ``"prr"`` and ``"prr_normalised"``.
-        draws: How many draws, at least 1.
-        seed: Equal seeds give equal draws.
+        resamples: How many, at least 1.
+        seed: Equal seeds give equal resamples.
 
     Raises:
         InputError: The lengths differ, a number is NaN, or a quality is not finite or,
@@ -323,7 +323,7 @@ def bootstrap(
 
     Example:
         >>> correct = [1, 1, 1, 0, 1, 0, 0, 0]
-        >>> figures = bootstrap({"a": range(8), "b": [0] * 8}, correct, draws=100)
+        >>> figures = bootstrap({"a": range(8), "b": [0] * 8}, correct, resamples=100)
         >>> figures.interval("a", "auroc").value
         0.9375
         >>> figures.difference("a", "b", "auroc").value
@@ -331,12 +331,14 @@ def bootstrap(
     """
     values = as_labels(quality) if "auroc" in metrics else _quality(quality)
     ranks = {name: _ranks(one, values) for name, one in uncertainties.items()}
-    figures = {name: {one: np.empty(1 + draws) for one in metrics} for name in ranks}
+    figures = {
+        name: {one: np.empty(1 + resamples) for one in metrics} for name in ranks
+    }
     generator, n = np.random.default_rng(seed), len(values)
-    for draw in range(1 + draws):
-        chosen = generator.integers(n, size=n) if draw else np.arange(n)
+    for place in range(1 + resamples):
+        chosen = generator.integers(n, size=n) if place else np.arange(n)
         again = values[chosen]
         for name, row in ranks.items():
             for metric in metrics:
-                figures[name][metric][draw] = _METRICS[metric](row[chosen], again)
+                figures[name][metric][place] = _METRICS[metric](row[chosen], again)
     return Bootstrap(figures=figures)

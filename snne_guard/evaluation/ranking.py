@@ -57,9 +57,9 @@ class MethodResult:
         name: What ran, such as ``dse[exact]``.
         white_box: Whether it needs more than the texts of replies.
         metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
-            ``prr_normalised`` with 90% intervals over draws of the questions.
-        differences: The same minus those of the first method, on the same draws; empty
-            for the first.
+            ``prr_normalised`` with 90% intervals over resamples of the questions.
+        differences: The same minus those of the first method, on the same resamples;
+            empty for the first.
     """
 
     name: str
@@ -165,7 +165,7 @@ def evaluate(
     samples: int | None = None,
     tau: float = 1.0,
     grader: Grader | None = None,
-    draws: int = 1000,
+    resamples: int = 1000,
     name: str = "recordings",
     calls: int = 5,
     prices: Prices | None = None,
@@ -196,15 +196,15 @@ def evaluate(
         tau: Temperature of SNNE's log-sum-exp.
         grader: Says which of the answers without a label are right; None leaves them
             out.
-        draws: Bootstrap draws behind the 90% intervals.
+        resamples: Bootstrap resamples behind the 90% intervals.
         name: What the set is called.
         calls: Number of calls of the plain recipe that the others are compared with.
         prices: Token prices, for the cost of the recipes.
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
-        InputError: No question can be ranked, or the data of a recording on its draws
-            or sentences are inconsistent.
+        InputError: No question can be ranked, or the data of a recording on its
+            requests or sentences are inconsistent.
 
     Example:
         >>> rows = [
@@ -216,7 +216,7 @@ def evaluate(
         ...     Recording.from_dict({"id": str(n), "question": None, **row})
         ...     for n, row in enumerate(rows)
         ... ]
-        >>> evaluation = evaluate(recordings, methods=["snne[rouge_l]"], draws=10)
+        >>> evaluation = evaluate(recordings, methods=["snne[rouge_l]"], resamples=10)
         >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
         [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
@@ -274,7 +274,7 @@ def evaluate(
         uncertainties,
         quality if correct is None else correct,
         metrics=metrics,
-        draws=draws,
+        resamples=resamples,
     )
     first, *_ = uncertainties
     results = [
@@ -304,7 +304,7 @@ def evaluate(
         quality=quality,
         correct=correct,
         uncertainties=uncertainties,
-        recipes=recipes.compared(draws=draws),
+        recipes=recipes.compared(resamples=resamples),
         sentences=_ranking(sentences),
     )
 

@@ -17,7 +17,7 @@ from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn, recorded_repl
 from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.scorers import score
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import Cost, DrawCost, Prices, Reply
+from snne_guard.types import Cost, Prices, Reply, RequestCost
 
 __all__ = ["Recipe", "RecipeComparison", "RecipeTable"]
 
@@ -37,7 +37,8 @@ class Recipe:
         cost: Total over all questions; None if the recordings do not say. For a request
             for several samples, the prompt counts in full, as recorded, and the output
             tokens in proportion to the samples that the recipe uses.
-        gain: For a best recipe, how far it exceeds the plain one, on the same draws.
+        gain: For a best recipe, how far it exceeds the plain one, on the same
+            resamples.
     """
 
     name: str
@@ -126,7 +127,7 @@ class RecipeTable:
         """Add a question; one without a verdict, or drawn in another way, is left out.
 
         Raises:
-            InputError: What it tells of its draws does not fit together.
+            InputError: What it tells of its requests does not fit together.
         """
         if correct is None:
             return
@@ -143,7 +144,7 @@ class RecipeTable:
             return
         self._thirds.append(shard_of(row.id, 3))
         self._correct.append(correct)
-        draws = how_drawn(row).draws
+        requests = how_drawn(row).requests
         p_correct = UNKNOWN if row.self_check is None else row.self_check
         scored = {
             places: _disagreement(row, answer, [samples[at] for at in places])
@@ -154,20 +155,20 @@ class RecipeTable:
             if u is not None and plan.check:
                 u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
             plan.us.append(1.0 if u is None else u)
-            cost = _cost(draws, plan)
+            cost = _cost(requests, plan)
             plan.cost = plan.cost and cost and plan.cost + cost
 
-    def compared(self, *, draws: int) -> RecipeComparison | None:
+    def compared(self, *, resamples: int) -> RecipeComparison | None:
         """Return how the recipes compare, None if there is nothing to compare.
 
         Args:
-            draws: Bootstrap draws behind the 90% intervals.
+            resamples: Bootstrap resamples behind the 90% intervals.
         """
         if len(set(self._correct)) <= 1:
             return None
         us = {plan.key: np.array(plan.us) for plan in self._plans}
         correct, thirds = np.array(self._correct), np.array(self._thirds)
-        measured = partial(bootstrap, metrics=("auroc",), draws=draws)
+        measured = partial(bootstrap, metrics=("auroc",), resamples=resamples)
         figures = measured(us, correct)
         recipes = {
             plan.key: Recipe(
@@ -245,23 +246,23 @@ def _disagreement(
     return score(members.texts, question=row.question, method="snne").disagreement
 
 
-def _cost(draws: Sequence[DrawCost], plan: _Plan) -> Cost | None:
+def _cost(requests: Sequence[RequestCost], plan: _Plan) -> Cost | None:
     """Return what a recipe takes for a question, None if its recording does not say."""
     total = Cost()
     left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
-    for draw in draws:
-        kind = (draw.role, draw.view or PLAIN)
-        taken = min(left[kind], draw.samples)
+    for request in requests:
+        kind = (request.role, request.view or PLAIN)
+        taken = min(left[kind], request.replies)
         left[kind] -= taken
         if taken:
-            share = taken / draw.samples
+            share = taken / request.replies
             total += replace(
-                draw,
-                completion_tokens=round(share * draw.completion_tokens),
-                reasoning_tokens=round(share * draw.reasoning_tokens),
+                request,
+                completion_tokens=round(share * request.completion_tokens),
+                reasoning_tokens=round(share * request.reasoning_tokens),
             )
-        elif draw.role == "check" and plan.check:
-            total += draw
+        elif request.role == "check" and plan.check:
+            total += request
     return None if any(left.values()) else total
 
 

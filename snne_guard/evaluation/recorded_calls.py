@@ -17,7 +17,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import is_visible
-from snne_guard.types import Assessment, DrawCost, Reply
+from snne_guard.types import Assessment, Reply, RequestCost
 
 __all__ = [
     "DRAWN",
@@ -72,7 +72,7 @@ def drawn_fields(
             "kinds": [_kind(reply) for reply in replies],
             "reasons": [why for why in drawn.reasons if why != "no_threshold"],
             "cost": drawn.cost.to_dict(),
-            "draws": [draw.to_dict() for draw in drawn.draws],
+            "requests": [each.to_dict() for each in drawn.requests],
         },
     }
 
@@ -99,7 +99,7 @@ class HowDrawn:
     reasons: tuple[str, ...] = ()  # what was unusual
     finish_reasons: tuple[str | None, ...] | None = None  # of each reply
     kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
-    draws: tuple[DrawCost, ...] = ()  # what each request took
+    requests: tuple[RequestCost, ...] = ()  # what each request took
     shard: Annotated[str, Field(pattern=r"^\d{1,6}/\d{1,6}$")] | None = None
 
 

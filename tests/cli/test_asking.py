@@ -179,7 +179,7 @@ def test_what_is_recorded_in_all_views_with_a_check_is_compared(
     assert result.exit_code == 0, result.output
     row = json.loads(output.read_text().splitlines()[0])
     assert row["settings"]["views"] == ["plain", "examples", "reasoning"]
-    options = ("--methods", "snne", "--draws", "9", "--grader", "contains")
+    options = ("--methods", "snne", "--resamples", "9", "--grader", "contains")
     money = ("--prices", "1", "4", "0.5", "--calls", "3")
     found = run("evaluate", output, *options, *money)
     assert found.exit_code == 0, found.output

@@ -44,7 +44,7 @@ def test_the_table_is_that_of_the_library(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     found = run(
         *("evaluate", EXAMPLE, "--methods", "snne,dse[exact]", "--grader", "contains"),
-        *("--draws", "20", "--json", out),
+        *("--resamples", "20", "--json", out),
     )
     assert found.exit_code == 0, found.output
     assert "200 of 200 questions, 51.5% right by contains" in found.stdout
@@ -52,7 +52,7 @@ def test_the_table_is_that_of_the_library(tmp_path: Path) -> None:
         read_recordings(EXAMPLE),
         methods="snne,dse[exact]",
         grader=resolve_grader("contains"),
-        draws=20,
+        resamples=20,
         name=str(EXAMPLE),
     )
     assert json.loads(out.read_text()) == [expected.to_dict()]
@@ -74,7 +74,7 @@ def test_sentences_are_ranked_where_they_are_labelled(
         row |= {"sentences": sentences, "sentence_labels": labels}
         row |= {"main_answer": " ".join(sentences), "samples": samples * 2}
     page = tmp_path / "t.html"
-    options = ("--draws", "5", "--methods", "snne", "--html", page)
+    options = ("--resamples", "5", "--methods", "snne", "--html", page)
     found = run("evaluate", write_jsonl(recording, rows), *options)
     # The wrong one is above two right ones and as high as the third.
     told = (
@@ -92,7 +92,7 @@ def test_sentences_are_ranked_where_they_are_labelled(
 
 def test_files_are_ranked_apart_and_all_can_be(recording: Path, tmp_path: Path) -> None:
     other, out = write_jsonl(tmp_path / "other.jsonl", ROWS), tmp_path / "t.json"
-    options = ("--methods", "snne", "--draws", "5", "--json", out)
+    options = ("--methods", "snne", "--resamples", "5", "--json", out)
     found = run("evaluate", recording, other, *options)
     assert found.exit_code == 0, found.output
     assert [len(each["ids"]) for each in json.loads(out.read_text())] == [40, 4]
@@ -116,7 +116,7 @@ def test_a_judge_grades_once(recording: Path, monkeypatch: pytest.MonkeyPatch) -
     with Server(judge) as server:
         found = run(
             *("evaluate", recording, "--grader", "judge:openai:some-model"),
-            *("--base-url", server.url, "--methods", "snne", "--draws", "5"),
+            *("--base-url", server.url, "--methods", "snne", "--resamples", "5"),
         )
     assert found.exit_code == 0, found.output
     assert "2.5% right by judge:openai:some-model" in found.stdout
@@ -163,7 +163,7 @@ def test_a_hostile_recording_does_nothing_to_a_terminal_or_a_page(
     page, figures = tmp_path / "r.html", tmp_path / "r.json"
     found = run(
         *("evaluate", path, "--methods", "snne,dse"),
-        *("--draws", "5", "--html", page, "--json", figures),
+        *("--resamples", "5", "--html", page, "--json", figures),
     )
     assert found.exit_code == 0, found.output
     for shown in (found.output, page.read_text()):
@@ -189,7 +189,7 @@ def test_an_earlier_report_is_replaced_whole(recording: Path, tmp_path: Path) ->
         report, link = tmp_path / f"{option}.new", tmp_path / f"{option}.old"
         report.write_text("the earlier report")
         link.hardlink_to(report)
-        options = ("--methods", "snne", "--draws", 2, option, report)
+        options = ("--methods", "snne", "--resamples", 2, option, report)
         assert run("evaluate", recording, *options).exit_code == 0
         assert "snne[content_f1]" in report.read_text()
         assert link.read_text() == "the earlier report"

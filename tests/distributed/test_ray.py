@@ -135,7 +135,9 @@ def test_ids_that_are_there_are_left_out_and_lines_are_a_recording(
     recordings = [each for part in parts for each in read_recordings(part)]
     assert sorted(each.id for each in recordings) == [str(i) for i in range(8)]
     assert len((tmp_path / "asked.txt").read_text().splitlines()) == 8 * 3
-    counts = {draw["cached_tokens"] for draw in recordings[0].extra["drawn"]["draws"]}
+    counts = {
+        draw["cached_tokens"] for draw in recordings[0].extra["drawn"]["requests"]
+    }
     assert counts == {0}
     joined = tmp_path / "all.jsonl"
     assert run("merge", *parts, "--output", joined).exit_code == 0

@@ -58,7 +58,7 @@ def unlabelled(n: int = 60, /) -> list[Recording]:
 
 def test_the_figures_are_those_of_score_and_the_metrics() -> None:
     made = rows()
-    found = evaluate(made, methods=["snne", "dse[exact]"], draws=20)
+    found = evaluate(made, methods=["snne", "dse[exact]"], resamples=20)
     assert [row.name for row in found.rows] == [
         "snne[content_f1]",
         "dse[exact]",
@@ -96,14 +96,14 @@ def test_the_samples_alone_are_scored_if_told() -> None:
         "tau": 10.0,
         "include_answer": False,
     }
-    found = evaluate(made, methods=["snne"], draws=2, **options)
+    found = evaluate(made, methods=["snne"], resamples=2, **options)
     values = [score(row.samples, method="snne", **options).value for row in made]
     assert found.uncertainties["snne[rouge_l_paper]"] == pytest.approx(values)
     assert not found.include_answer
 
 
 def test_differences_are_to_the_method_that_was_asked_for_first() -> None:
-    found = evaluate(rows(), methods="dse[exact],snne[rouge_l]", draws=50)
+    found = evaluate(rows(), methods="dse[exact],snne[rouge_l]", resamples=50)
     first, second, length = found.rows
     assert first.name == "dse[exact]"
     assert first.differences == {}
@@ -121,7 +121,7 @@ def test_every_similarity_runs_once_a_response_set() -> None:
         asked.append(len(texts))
         return rouge_l(texts, question=question)
 
-    evaluate(rows(10), similarity=compare, draws=2)
+    evaluate(rows(10), similarity=compare, resamples=2)
     assert asked == [4] * 10
 
 
@@ -132,7 +132,7 @@ def test_all_methods_that_recordings_allow_are_ranked() -> None:
         p_true_logprob=-0.4,
         token_importance=[[0.5], [0.5], [0.2, 0.9], [0.5]],
     )
-    found = evaluate(made, draws=2)
+    found = evaluate(made, resamples=2)
     ranked = {row.name.partition("[")[0] for row in found.rows}
     skipped = {name.partition("[")[0] for name in found.skipped}
     assert ranked ^ skipped == set(METHODS)
@@ -144,7 +144,7 @@ def test_all_methods_that_recordings_allow_are_ranked() -> None:
 
 def test_one_similarity_is_for_all_that_it_fits() -> None:
     found = evaluate(
-        rows(8), methods="snne,dse,se[exact]", similarity="rouge_l", draws=2
+        rows(8), methods="snne,dse,se[exact]", similarity="rouge_l", resamples=2
     )
     assert [row.name for row in found.rows] == ["snne[rouge_l]", "answer_length"]
     assert found.skipped == {
@@ -174,7 +174,7 @@ def test_a_method_that_misses_a_few_questions_is_ranked() -> None:
         rows(),
         methods=[_failing({"1", "2"}), _failing({"3", "4", "5", "6"}), "snne"],
         similarity="rouge_l",
-        draws=2,
+        resamples=2,
     )
     assert found.rows[0].name == "fails_2[rouge_l]"
     assert found.skipped == {"fails_4[rouge_l]": "no number for this one"}
@@ -189,7 +189,7 @@ def test_what_cannot_be_ranked_is_counted() -> None:
         recording(id="empty", main_answer=" ", label=1),
         recording(id="short", samples=["a", " ", "b"], label=1),
     ]
-    found = evaluate(made, methods=["snne"], draws=2)
+    found = evaluate(made, methods=["snne"], resamples=2)
     assert found.n_read == 13
     assert found.left_out == {
         "no label and nothing to grade by": 1,
@@ -209,9 +209,9 @@ def test_the_first_question_says_how_many_samples_count(
             for at, size in enumerate(sizes)
         ),
     ]
-    found = evaluate(made, methods=["snne[rouge_l]"], draws=2)
+    found = evaluate(made, methods=["snne[rouge_l]"], resamples=2)
     assert (found.n_samples, len(found.ids)) == (n, sum(size >= n for size in sizes))
-    found = evaluate(made, methods=["snne[rouge_l]"], samples=1, draws=2)
+    found = evaluate(made, methods=["snne[rouge_l]"], samples=1, resamples=2)
     assert (found.n_samples, len(found.ids)) == (1, len(sizes))
 
 
@@ -227,8 +227,8 @@ def test_empty_samples_and_what_belongs_to_them_leave_the_set() -> None:
         )
         for row in plain
     ]
-    with_empty = evaluate(made, methods=["wsnne[rouge_l]"], samples=3, draws=2)
-    without = evaluate(plain, methods=["wsnne[rouge_l]"], draws=2)
+    with_empty = evaluate(made, methods=["wsnne[rouge_l]"], samples=3, resamples=2)
+    without = evaluate(plain, methods=["wsnne[rouge_l]"], resamples=2)
     for name, values in without.uncertainties.items():
         assert with_empty.uncertainties[name] == pytest.approx(values, abs=0)
 
@@ -240,7 +240,7 @@ def test_grades_without_right_and_wrong_have_no_auroc() -> None:
             for one in found
         ]
 
-    found = evaluate(unlabelled(), methods=["snne"], grader=grade, draws=9)
+    found = evaluate(unlabelled(), methods=["snne"], grader=grade, resamples=9)
     assert found.correct is None
     assert found.accuracy is None
     assert list(found.rows[0].metrics) == ["auarc", "prr", "prr_normalised"]
@@ -248,7 +248,7 @@ def test_grades_without_right_and_wrong_have_no_auroc() -> None:
 
 def test_one_class_has_no_auroc_and_is_no_error() -> None:
     made = [recording(**{**row.to_dict(), "label": 1}) for row in rows(10)]
-    found = evaluate(made, methods=["snne"], draws=9)
+    found = evaluate(made, methods=["snne"], resamples=9)
     assert found.accuracy == 1.0
     assert math.isnan(found.rows[0].metrics["auroc"].value)
     assert found.to_dict()["rows"][0]["metrics"]["auroc"]["value"] is None
@@ -287,7 +287,7 @@ def test_hostile_fields_cost_their_methods_alone(fields: dict[str, Any]) -> None
     found = evaluate(
         rows(8, **LOGPROBS, **fields),
         methods=["eigen_score", "sar[rouge_l]", "p_true", "snne[rouge_l]"],
-        draws=2,
+        resamples=2,
     )
     assert [row.name for row in found.rows] == ["snne[rouge_l]", "answer_length"]
     assert len(found.ids) == 8
@@ -304,7 +304,10 @@ def test_a_model_that_fails_ends_the_evaluation() -> None:
 
 @pytest.mark.parametrize(
     "use",
-    [partial(evaluate, methods="snne", draws=1), partial(calibrate, error_rate=0.5)],
+    [
+        partial(evaluate, methods="snne", resamples=1),
+        partial(calibrate, error_rate=0.5),
+    ],
 )
 def test_recordings_that_do_not_fit_in_memory_are_read_one_by_one(use: Any) -> None:
     def in_memory() -> int:

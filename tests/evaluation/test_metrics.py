@@ -169,7 +169,7 @@ def test_bootstrap_is_what_a_slow_loop_gives() -> None:
     rng = np.random.default_rng(3)
     q = (rng.random(30) < 0.6).astype(float)
     u = {"a": rng.random(30).round(1), "b": rng.random(30) - q}
-    found = bootstrap(u, q, draws=50, seed=7, metrics=("auroc", "auarc", "prr"))
+    found = bootstrap(u, q, resamples=50, seed=7, metrics=("auroc", "auarc", "prr"))
     again = np.random.default_rng(7)
     slow = [again.integers(30, size=30) for _ in range(50)]
     slow.insert(0, np.arange(30))

@@ -32,15 +32,15 @@ QUESTIONS = (
 """Label, plain samples, samples that reason: plain ones rank these by chance (.5),
 those that reason rank them rightly (1), one of each has .875."""
 
-DRAWS = [
-    {"role": "answer", "samples": 1, "calls": 1, "attempts": 3, "prompt_tokens": 10,
+REQUESTS = [
+    {"role": "answer", "replies": 1, "calls": 1, "attempts": 3, "prompt_tokens": 10,
      "completion_tokens": 2},
-    {"role": "sample", "view": "plain", "samples": 2, "calls": 1, "prompt_tokens": 10,
+    {"role": "sample", "view": "plain", "replies": 2, "calls": 1, "prompt_tokens": 10,
      "cached_tokens": 8, "completion_tokens": 20, "reasoning_tokens": 4},
     {"role": "sample", "view": "reasoning", "attempts": 3},
-    *[{"role": "sample", "view": "reasoning", "samples": 1, "calls": 1,
+    *[{"role": "sample", "view": "reasoning", "replies": 1, "calls": 1,
        "prompt_tokens": 15, "completion_tokens": 30, "reasoning_tokens": 25}] * 2,
-    {"role": "check", "samples": 1, "calls": 1, "prompt_tokens": 1,
+    {"role": "check", "replies": 1, "calls": 1, "prompt_tokens": 1,
      "completion_tokens": 1},
 ]  # fmt: skip
 PRICES = Prices(prompt=1e6, completion=2e6, cached=5e5)
@@ -72,7 +72,7 @@ def third(part: int, *, swapped: bool = False, **fields: Any) -> list[Recording]
             name,
             label,
             *((other, plain) if swapped else (plain, other)),
-            **({"self_check": check, "drawn": {"draws": DRAWS}} | fields),
+            **({"self_check": check, "drawn": {"requests": REQUESTS}} | fields),
         )
         for name, check, (label, plain, other) in zip(
             names, checks, QUESTIONS, strict=True
@@ -81,7 +81,7 @@ def third(part: int, *, swapped: bool = False, **fields: Any) -> list[Recording]
 
 
 def compared(rows: list[Recording], **options: Any) -> RecipeComparison:
-    usual: dict[str, Any] = {"calls": 3, "draws": 20, "prices": PRICES}
+    usual: dict[str, Any] = {"calls": 3, "resamples": 20, "prices": PRICES}
     found = evaluate(rows, methods="answer_length", **usual | options).recipes
     assert found is not None
     return found
@@ -188,15 +188,15 @@ def test_a_check_that_says_nothing_counts_as_half() -> None:
 
 def test_requests_that_are_not_recorded_cost_nobody_knows_what() -> None:
     first, *others = third(1)
-    part = Recording.from_dict(first.to_dict() | {"drawn": {"draws": DRAWS[:2]}})
+    part = Recording.from_dict(first.to_dict() | {"drawn": {"requests": REQUESTS[:2]}})
     found = recipe(compared([part, *others]), "reasoning")
     assert found.cost is None
     assert found.auroc.value == 1.0
     unpriced = recipe(compared(third(1), prices=None), "plain").cost
     assert unpriced is not None
     assert (unpriced.money, unpriced.calls, unpriced.lower_bound) == (None, 8, False)
-    short = [*DRAWS[:-1], {"role": "check", "attempts": 1, "lower_bound": True}]
-    late = compared(third(1, drawn={"draws": short}))
+    short = [*REQUESTS[:-1], {"role": "check", "attempts": 1, "lower_bound": True}]
+    late = compared(third(1, drawn={"requests": short}))
     for name, bound in (("plain + check", True), ("plain", False)):
         cost = recipe(late, name).cost
         assert cost is not None
@@ -234,7 +234,7 @@ def test_questions_that_were_drawn_in_another_way_are_left_out() -> None:
     ids=["no views", "plain alone", "all right", "no samples"],
 )
 def test_there_may_be_nothing_to_compare(rows: list[Recording]) -> None:
-    assert evaluate(rows, methods="answer_length", draws=2).recipes is None
+    assert evaluate(rows, methods="answer_length", resamples=2).recipes is None
 
 
 # -- The best one ----------------------------------------------------------------------

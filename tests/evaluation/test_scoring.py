@@ -275,8 +275,10 @@ def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
         score_recordings([row(drawn={"finish_reasons": ["stop"]})])
     with pytest.raises(InputError, match=r"record --self-check"):
         score_recordings([row(self_check=0.5)], self_check=SelfCheck())
-    for fields in ({"settings": {"temperature": "warm"}}, {"drawn": {"draws": 5}}):
-        with pytest.raises(InputError, match=r"recording '0': (temperature|draws): "):
+    for fields in ({"settings": {"temperature": "warm"}}, {"drawn": {"requests": 5}}):
+        with pytest.raises(
+            InputError, match=r"recording '0': (temperature|requests): "
+        ):
             score_recordings([row(**fields)])
 
 

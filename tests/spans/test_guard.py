@@ -158,7 +158,7 @@ def test_the_guarded_model_judges_in_one_call_that_is_counted() -> None:
     assert 'Statement 2: "It was made in 1907."' in draw.turns[1]
     assert 'Text 4: "Oak, I think."' in draw.turns[1]
     assert [span.supported for span in made.spans or ()] == [4, 1]
-    assert made.draws[-1].role == "judge"
+    assert made.requests[-1].role == "judge"
     assert made.cost.prompt_tokens == 60
     assert made.n_requested == 5
 
@@ -177,7 +177,7 @@ def test_a_judge_is_not_asked_too_late_or_about_nothing() -> None:
     run(judging("1: S", asked), spans="judge", sample_timeout=1e-9)
     blank = run(lambda draw: "!!!", spans="judge").assessment
     assert (asked, blank.spans) == ([], ())
-    assert [draw.role for draw in blank.draws].count("judge") == 0
+    assert [draw.role for draw in blank.requests].count("judge") == 0
 
 
 # -- The doors -------------------------------------------------------------------------
