@@ -72,7 +72,7 @@ class SamplingError(SnneGuardError):
     Attributes:
         assessment_id: Id under which observers received the assessment.
         n_used: Members that could be used, the answer included.
-        needed: Members that the guard requires (``min_samples``).
+        needed: Members that the guard requires (``min_replies``).
         reasons: Why, as reason codes.
         causes: Type names of the exceptions that were raised. An exception itself may
             hold a text and may not survive pickling.

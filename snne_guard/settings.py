@@ -92,7 +92,7 @@ class GuardSettings:
     temperature: float = 1.0
     question: Callable[[Any], str | None] | None = None
     tool_calls: ToolCalls = "skip"
-    min_samples: int | None = None
+    min_replies: int | None = None
     schedule: Schedule = "concurrent"
     timeout: float | None = None
     sample_timeout: float | None = None
@@ -134,9 +134,9 @@ class GuardSettings:
         self._check_method()
 
     @property
-    def min_members(self) -> int:
+    def enough_replies(self) -> int:
         """Members that a set must have to be scored."""
-        return self.min_samples or max(2, math.ceil(self.n_members / 2))
+        return self.min_replies or max(2, math.ceil(self.n_members / 2))
 
     @property
     def n_members(self) -> int:
@@ -234,9 +234,9 @@ class GuardSettings:
                 check_number(getattr(self, name), what=name, above=0)
         if self.max_concurrency is not None:
             check_whole(self.max_concurrency, what="max_concurrency", least=1)
-        if self.min_samples is not None:
+        if self.min_replies is not None:
             most = self.n_members
-            check_whole(self.min_samples, what="min_samples", least=2, most=most)
+            check_whole(self.min_replies, what="min_replies", least=2, most=most)
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)

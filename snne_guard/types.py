@@ -76,7 +76,7 @@ REASONS: dict[str, str] = {
     "truncated_samples": "a sample that was cut off was left out",
     "tool_call_samples": "a sample that calls tools was left out",
     "mixed_models": "not all replies came from the same model",
-    "too_few_samples": "fewer than min_samples replies could be scored",
+    "too_few_samples": "fewer than min_replies replies could be scored",
     "view_unreadable": "a sample drawn in a view has no final answer, or no text",
     "self_check_unknown": "the self-check says neither Yes nor No, and counts as 0.5",
     "suspect_agreement": "samples agree more than chance allows, as from a cache",

@@ -197,7 +197,7 @@ def test_a_check_that_fails_counts_as_half_and_loses_nothing(
     [
         ({"n": 2}, "n, with a self-check, to be a whole number of at least 3"),
         ({"self_check": "yes"}, "self_check to be bool or SelfCheck, got str"),
-        ({"min_samples": 5}, "at most 4"),
+        ({"min_replies": 5}, "at most 4"),
     ],
 )
 def test_options_that_leave_no_set_are_refused(options: Any, why: str) -> None:

@@ -228,7 +228,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
 
 def _why_unscored(call: CallState, members: Members) -> str | None:
     """Return the reason why readable replies cannot be scored, None where they can."""
-    if len(members.texts) < call.settings.min_members:
+    if len(members.texts) < call.settings.enough_replies:
         return "too_few_samples"
     if call.settings.temperature >= 1 and agree_suspiciously(members.samples):
         return "suspect_agreement"
@@ -337,7 +337,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
 def _error(call: CallState, assessment: Assessment) -> Exception:
     """Return what stands for an answer that is withheld by ``"raise"``."""
     if assessment.score is None and call.settings.on_error == "raise":
-        needed = call.settings.min_members
+        needed = call.settings.enough_replies
         msg = (
             f"the answer could not be scored ({', '.join(assessment.reasons)}): "
             f"only {assessment.n_used} replies could be compared, {needed} are needed"

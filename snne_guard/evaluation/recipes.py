@@ -240,7 +240,7 @@ def _disagreement(
 ) -> float | None:
     """Return what a guard would have scored, None where it would not have."""
     members = select_members(answer, samples, include_answer=True)
-    enough = max(2, math.ceil((1 + len(samples)) / 2))  # min_samples of a guard
+    enough = max(2, math.ceil((1 + len(samples)) / 2))  # min_replies of a guard
     if not members.answer_readable or len(members.texts) < enough:
         return None
     return score(members.texts, question=row.question, method="snne").disagreement

@@ -67,7 +67,7 @@ class SNNEGuard(GuardedCalls):
             model raises an error.
         refusal: The text in place of a refused answer; None raises
             ``UncertainAnswerError`` instead.
-        on_error: What to do if fewer than ``min_samples`` replies can be scored:
+        on_error: What to do if fewer than ``min_replies`` replies can be scored:
             ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
             delivers it, ``"raise"`` raises.
         method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
@@ -84,7 +84,7 @@ class SNNEGuard(GuardedCalls):
             user's last message.
         tool_calls: ``"skip"`` delivers an answer that calls bound tools without a
             score; ``"score"`` compares the calls value by value.
-        min_samples: Fewest replies to score; None means half of those asked for, but
+        min_replies: Fewest replies to score; None means half of those asked for, but
             at least two.
         schedule: ``"concurrent"`` draws the samples together with the answer,
             ``"answer_first"`` after it, so that they can use the provider's prompt
@@ -142,7 +142,7 @@ class SNNEGuard(GuardedCalls):
     temperature: Frozen
     question: Frozen
     tool_calls: Frozen
-    min_samples: Frozen
+    min_replies: Frozen
     schedule: Frozen
     timeout: Frozen
     sample_timeout: Frozen
@@ -173,7 +173,7 @@ class SNNEGuard(GuardedCalls):
         temperature: float = 1.0,
         question: Callable[[list[BaseMessage]], str | None] | None = None,
         tool_calls: ToolCalls = "skip",
-        min_samples: int | None = None,
+        min_replies: int | None = None,
         schedule: Schedule = "concurrent",
         timeout: float | None = None,
         sample_timeout: float | None = None,
@@ -202,7 +202,7 @@ class SNNEGuard(GuardedCalls):
             "temperature": temperature,
             "question": question,
             "tool_calls": tool_calls,
-            "min_samples": min_samples,
+            "min_replies": min_replies,
             "schedule": schedule,
             "timeout": timeout,
             "sample_timeout": sample_timeout,

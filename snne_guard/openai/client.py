@@ -54,7 +54,7 @@ class GuardOptions(TypedDict, total=False):
     temperature: float
     question: Callable[[list[Any]], str | None] | None
     tool_calls: ToolCalls
-    min_samples: int | None
+    min_replies: int | None
     schedule: Schedule
     timeout: float | None
     sample_timeout: float | None

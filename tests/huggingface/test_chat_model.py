@@ -192,7 +192,7 @@ def test_a_model_from_a_folder(tmp_path: Any) -> None:
 
 def test_a_guard_draws_all_samples_in_one_request(chat: TransformersChatModel) -> None:
     answer = chat.model_copy(update={"temperature": 0.0, "max_tokens": 4})
-    assessment = SNNEGuard(answer, n=5, min_samples=2).assess(QUESTION)
+    assessment = SNNEGuard(answer, n=5, min_replies=2).assess(QUESTION)
     assert assessment.answer is not None
     assert [assessment.answer.text] == drawn(temperature=0.0, max_tokens=4)
     assert len(assessment.samples) == 4

@@ -39,7 +39,7 @@ WITHHOLDING: dict[str, dict[str, Any]] = {
     "a function that breaks": {"on_uncertain": lambda _assessment: 1 // 0},
     "a function that answers": {"on_uncertain": lambda _assessment: AIMessage("Hm.")},
     "pair": {"threshold": (0.0, 0.01)},
-    "on_error": {"on_error": "raise", "min_samples": 5},
+    "on_error": {"on_error": "raise", "min_replies": 5},
 }
 
 

@@ -59,7 +59,7 @@ from tests.support.openai_server import APART, Server, split
         ({"threshold": [0.9, 0.1]}, r"got \(0.9, 0.1\)"),
         ({"method": "dse", "similarity": "rouge_l"}, "needs a similarity with"),
         ({"question": "Who?"}, "question to be a plain function, got 'Who"),
-        ({"min_samples": 6}, "at least 2 and at most 5, got 6"),
+        ({"min_replies": 6}, "at least 2 and at most 5, got 6"),
         ({"sample_timeout": "1"}, "sample_timeout to be a finite .*, got '1'"),
         (
             {"prices": Prices(prompt="0.4", completion=1)},  # type: ignore[arg-type]
