@@ -1,17 +1,18 @@
 """A self-check in place of one sample, at equal calls, on recorded answers.
 
 - ``3`` to ``7``: so many calls, the answer and samples alone.
-- ``3+check`` to ``7+check``: as many calls, the last of which is the self-check.
+- ``3+self-check`` to ``7+self-check``: as many calls, the last of which is the
+  self-check.
 - ``paper 7``, ``paper 11``: SNNE of six or ten samples alone; with the answer so many
   calls.
-- ``check``: the self-check alone; ``logprob``: minus the mean log-probability of the
-  answer's tokens, where it is known; ``length``: the number of words of the answer.
+- ``self-check``: the self-check alone; ``logprob``: minus the mean log-probability of
+  the answer's tokens, where it is known; ``length``: the number of words of the answer.
 
     python -m benchmarks.scores --calls [--sets]
 
-Recordings of strong models are read from `../shared/data` if that exists. Their check
-is a yes or no in words, asked by another prompt than the guard's; for mathematics it is
-P(True).
+Recordings of strong models are read from `../shared/data` if that exists. Their
+self-check is a yes or no in words, asked by another prompt than the guard's; for
+mathematics it is P(True).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def checked_sets() -> Iterator[QuestionSet]:
         if questions.group.startswith("strong"):
             rows = [replace(row, self_check=_strong(row)) for row in questions.rows]
             yield replace(questions, rows=rows)
-    # The check of Qwen2.5 1.5B was a further turn.
+    # The self-check of Qwen2.5 1.5B was a further turn.
     rows = [
         replace(row, self_check=_share_of_yes(further["check_turn"]))
         for row, further in qwen_rows()
@@ -115,13 +116,20 @@ SCORES: Mapping[str, Score] = {
     **{
         name: run
         for n in CALLS
-        for name, run in ((f"{n}", alone(n - 1)), (f"{n}+check", with_check(n - 2)))
+        for name, run in (
+            (f"{n}", alone(n - 1)),
+            (f"{n}+self-check", with_check(n - 2)),
+        )
     },
-    "check": lambda row: 1.0 - p_correct(row),
+    "self-check": lambda row: 1.0 - p_correct(row),
     "logprob": logprob,
     "length": length,
 }
 GAINS = [
-    *((f"{n}+check", f"{n}") for n in CALLS),
-    *(("4+check", "paper 7"), ("5+check", "paper 7"), ("7+check", "paper 11")),
+    *((f"{n}+self-check", f"{n}") for n in CALLS),
+    *(
+        ("4+self-check", "paper 7"),
+        ("5+self-check", "paper 7"),
+        ("7+self-check", "paper 11"),
+    ),
 ]

@@ -196,7 +196,7 @@ def recorded_settings(
         "temperature": drawn.temperature,
         "samples": drawn.n_samples,
         "system": next((text for role, text in messages if role == "system"), None),
-        "self_check": drawn.checker and drawn.checker.prompt,
+        "self_check": drawn.self_check_turn and drawn.self_check_turn.prompt,
         "views": [view.name for view in drawn.drawn_views] or None,
         **asked.answer_settings,
     }

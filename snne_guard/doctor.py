@@ -36,17 +36,17 @@ _ONE_BY_ONE = "each sample takes a request of its own"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How a model behaves in one respect.
+    """How a model behaves in one aspect.
 
     Attributes:
-        check: The respect, such as ``"variation"`` or ``"n"``.
+        aspect: What it is about, such as ``"variation"`` or ``"n"``.
         status: The model does what it is asked, silently ignores it, rejects it, lacks
             it, or does it wrongly.
         message: The same in words, with the evidence.
         fix: What to do before samples can be trusted; empty where they can.
     """
 
-    check: str
+    aspect: str
     status: Status
     message: str
     fix: str = ""
@@ -58,7 +58,7 @@ class Report:
 
     Attributes:
         model: Name of the model, None where its replies carry none.
-        findings: One for each respect.
+        findings: One for each aspect.
         cost: Requests, tokens and seconds of the examination.
     """
 
@@ -102,7 +102,7 @@ def examine(
     together = _tried(asked, several) if capabilities.n else None
     prompt = SelfCheck().prompt
     checks = [
-        _tried(about, Draw(role="check", turns=(answer, prompt), logprobs=True))
+        _tried(about, Draw(role="self_check", turns=(answer, prompt), logprobs=True))
         for answer in _ANSWERS
     ]
     tried = [*singles, *checks] if together is None else [*singles, together, *checks]

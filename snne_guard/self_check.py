@@ -15,7 +15,7 @@ from snne_guard.types import Reply, Score
 __all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
 
 UNKNOWN = 0.5
-"""P(Yes) of a check that failed or said neither."""
+"""P(Yes) of a self-check that failed or said neither."""
 
 _PROMPT = "Is your answer correct? Reply with one word only: Yes or No."
 # Other scripts may stand beside a Yes without a space, as in 答案是Yes.
@@ -55,7 +55,7 @@ class SelfCheck:
         check_number(self.weight, what="the self-check's weight", above=0)
 
     def uncertainty(self, *, disagreement: float, p_correct: float) -> float:
-        """Return the weighted mean of the disagreement and the doubt of the check.
+        """Return the weighted mean of the disagreement and the doubt of the self-check.
 
         Args:
             disagreement: ``u`` of the replies, in [0, 1].
@@ -65,7 +65,7 @@ class SelfCheck:
         return (disagreement + self.weight * doubt) / (1.0 + self.weight)
 
     def applied(self, score: Score, p_correct: float, /) -> Score:
-        """Return a score with the doubt of the check in its uncertainty."""
+        """Return a score with the doubt of the self-check in its uncertainty."""
         u = score.disagreement
         if u is not None:
             u = self.uncertainty(disagreement=u, p_correct=p_correct)

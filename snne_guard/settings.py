@@ -68,7 +68,7 @@ class GuardSettings:
     Attributes:
         include_answer: Whether the answer is a member of the set. If not, ``n`` samples
             are drawn in addition to it, as in the paper.
-        checker: The self-check, None where there is none.
+        self_check_turn: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
         drawn_views: The views that samples are drawn in, in turn.
@@ -106,7 +106,7 @@ class GuardSettings:
     span_threshold: float | None = None
     context: str | Callable[[Any], str | None] | None = None
     include_answer: bool = True
-    checker: SelfCheck | None = field(init=False, repr=False)
+    self_check_turn: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
@@ -114,8 +114,8 @@ class GuardSettings:
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        check = SelfCheck() if self.self_check is True else self.self_check
-        self._set("checker", check or None)
+        turn = SelfCheck() if self.self_check is True else self.self_check
+        self._set("self_check_turn", turn or None)
         self._check_numbers()
         for name, function in SIMILARITIES.items():
             if self.similarity is function:
@@ -141,7 +141,7 @@ class GuardSettings:
     @property
     def n_members(self) -> int:
         """Members of the set: ``n`` counts the call of a self-check too."""
-        return self.n - 1 if self.checker else self.n
+        return self.n - 1 if self.self_check_turn else self.n
 
     @property
     def withholds(self) -> bool:
@@ -182,7 +182,7 @@ class GuardSettings:
         """
         if not isinstance(self.calibration, Calibration):
             return
-        method = resolve_method(self.method, logprobs=True)
+        method, turn = resolve_method(self.method, logprobs=True), self.self_check_turn
         name, _ = resolve_similarity(self.similarity_for(method))
         self.calibration.check(
             {
@@ -193,8 +193,8 @@ class GuardSettings:
                 "method": method.name,
                 "similarity": name if method.compares_answers else None,
                 "anchor": method.anchor(name) if self.include_answer else 0.0,
-                "self_check": self.checker and self.checker.prompt,
-                "self_check_weight": self.checker and self.checker.weight,
+                "self_check": turn and turn.prompt,
+                "self_check_weight": turn and turn.weight,
                 "views": [view.name for view in self.drawn_views],
             }
         )
@@ -222,8 +222,8 @@ class GuardSettings:
             check_function(self.on_uncertain, what=what)
 
     def _check_numbers(self) -> None:
-        what = "n, with a self-check," if self.checker else "n"
-        check_whole(self.n, what=what, least=3 if self.checker else 2)
+        what = "n, with a self-check," if self.self_check_turn else "n"
+        check_whole(self.n, what=what, least=3 if self.self_check_turn else 2)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         for price in ("prompt", "completion", "cached"):

@@ -50,7 +50,7 @@ OnError = Literal["uncertain", "accept", "raise"]
 ToolCalls = Literal["skip", "score"]
 """Whether an answer that calls tools passes unscored or has its calls compared."""
 
-Role = Literal["answer", "sample", "check", "judge"]
+Role = Literal["answer", "sample", "self_check", "judge"]
 """What a request asks for: the answer, drawn with the user's own settings; samples; a
 self-check; or a judgement of which samples bear out the parts of the answer."""
 

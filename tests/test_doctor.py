@@ -21,7 +21,7 @@ class Model:
         self.odd = odd
 
     def send(self, draw: Draw) -> Response:
-        if draw.role == "check":
+        if draw.role == "self_check":
             return self._check(draw)
         if draw.n > 1 and "refuses_n" in self.odd:
             raise ValueError("n must be 1")
@@ -67,7 +67,7 @@ def test_a_sound_model_can_be_trusted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "check", "status", "ok"),
+    ("odd", "aspect", "status", "ok"),
     [
         ("greedy", "variation", "ignored", False),
         ("silent", "variation", "broken", False),
@@ -79,14 +79,14 @@ def test_a_sound_model_can_be_trusted() -> None:
         ("no_check", "self_check", "missing", True),
     ],
 )
-def test_what_is_odd_is_named(odd: str, check: str, status: str, ok: bool) -> None:
+def test_what_is_odd_is_named(odd: str, aspect: str, status: str, ok: bool) -> None:
     report = examined(**{odd: True})
-    found = next(one for one in report.findings if one.check == check)
+    found = next(one for one in report.findings if one.aspect == aspect)
     assert (found.status, report.ok) == (status, ok)
     assert bool(report.fix) is not ok
 
 
 def test_a_self_check_that_says_yes_to_everything_is_named() -> None:
     found = examined(flatters=True).findings[-1]
-    assert (found.check, found.status) == ("self_check", "broken")
+    assert (found.aspect, found.status) == ("self_check", "broken")
     assert "it says Yes to everything" in found.message

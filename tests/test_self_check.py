@@ -156,7 +156,7 @@ def checked(p: Any, *, asked: list[Draw] | None = None, **options: Any) -> Outco
     def come_of(draw: Draw) -> Any:
         if asked is not None:
             asked.append(draw)
-        if draw.role != "check":
+        if draw.role != "self_check":
             return "Paris"
         if isinstance(p, Exception):
             return p
@@ -208,7 +208,7 @@ def test_options_that_leave_no_set_are_refused(options: Any, why: str) -> None:
 def test_a_check_that_would_come_too_late_is_not_asked() -> None:
     asked: list[Draw] = []
     made = checked(0.9, asked=asked, sample_timeout=1e-9).assessment
-    assert "check" not in [draw.role for draw in asked]
+    assert "self_check" not in [draw.role for draw in asked]
     assert "self_check_unknown" in made.reasons
 
 

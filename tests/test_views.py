@@ -224,7 +224,7 @@ def test_the_cost_of_each_request_is_known() -> None:
         ("answer", None, 1, 2.0),
         ("sample", "plain", 2, 3.0),
         ("sample", "reasoning", 2, 3.0),
-        ("check", None, 1, 2.0),
+        ("self_check", None, 1, 2.0),
     ]
     assert made.cost.money == pytest.approx(10.0)
     assert made.cost.completion_tokens == 6

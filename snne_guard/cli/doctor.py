@@ -65,7 +65,7 @@ def _print(report: Report) -> None:
     for finding in report.findings:
         fine = "green" if finding.status == "works" else "yellow"
         status = Text(finding.status, style="bold red" if finding.fix else fine)
-        table.add_row(finding.check, status, Text(printable(finding.message)))
+        table.add_row(finding.aspect, status, Text(printable(finding.message)))
     console.print(table)
     console.print()
     verdict = "can be trusted" if report.ok else "cannot be trusted"

@@ -100,7 +100,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     if request.side_effects:
         call.note("side_effects")
         return None
-    further = (*samples, *_check_draws(call, call.answer.first))
+    further = (*samples, *_self_check_draws(call, call.answer.first))
     if further:
         yield from call.send(further)
     yield from _top_up(call)
@@ -132,12 +132,12 @@ def _missing_views(call: CallState) -> list[View | None]:
     return [view for view, sample in places if sample is None]
 
 
-def _check_draws(call: CallState, answer: Reply) -> Draws:
+def _self_check_draws(call: CallState, answer: Reply) -> Draws:
     """Return the request for the self-check, if there is one worth making."""
-    check = call.settings.checker
-    if check is None or call.is_late or answer.unreadable or answer.refused:
+    turn = call.settings.self_check_turn
+    if turn is None or call.is_late or answer.unreadable or answer.refused:
         return ()
-    return (call.draw("check", turns=(compared_text(answer), check.prompt)),)
+    return (call.draw("self_check", turns=(compared_text(answer), turn.prompt)),)
 
 
 def _top_up(call: CallState) -> Generator[Draws, Any, None]:
@@ -189,8 +189,9 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if problem := _why_unscored(call, members):
         call.note(problem)
         return None
-    p_correct = None if call.check_response is None else call.check_response.p_correct
-    if settings.checker is not None and p_correct is None:
+    turn = settings.self_check_turn
+    p_correct = None if call.self_check is None else call.self_check.p_correct
+    if turn is not None and p_correct is None:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
     method = _method_for(call, members)
@@ -221,9 +222,9 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         return None
     for reason in result.reasons:
         call.note(reason)
-    if settings.checker is None or p_correct is None:
+    if turn is None or p_correct is None:
         return result
-    return settings.checker.applied(result, p_correct)
+    return turn.applied(result, p_correct)
 
 
 def _why_unscored(call: CallState, members: Members) -> str | None:
@@ -317,8 +318,10 @@ def _is_covered(call: CallState, score: Score) -> bool:
     if not isinstance(calibration, Calibration):
         return True
     assert members is not None  # noqa: S101 - it has a score
-    check_failed = call.settings.checker is not None and call.check_response is None
-    if check_failed or call.request.views != call.settings.sample_views:
+    asked = call.settings.self_check_turn is not None
+    if (asked and call.self_check is None) or (
+        call.request.views != call.settings.sample_views
+    ):
         return False
     answer = () if call.answer is None else (call.answer.first,)
     try:

@@ -89,7 +89,7 @@ class Draw:
         adds = {
             "n": self.n > 1,
             "logprobs": self.logprobs,
-            "top_logprobs": self.role == "check",
+            "top_logprobs": self.role == "self_check",
             "temperature": self.temperature is not None,
         }
         return frozenset(name for name in taken if adds[name])

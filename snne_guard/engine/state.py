@@ -47,7 +47,7 @@ class CallState:
         self.costs: list[RequestCost] = []
         self.temperature_set = True
         self.members: Members | None = None
-        self.check_response: Response | None = None
+        self.self_check: Response | None = None
         self.judgement: Response | None = None
         self.score: Score | None = None
         self.promises: dict[str, Any] = {}
@@ -112,7 +112,7 @@ class CallState:
             view=view,
             turns=turns,
             temperature=self.settings.temperature if role == "sample" else None,
-            logprobs=role == "check" or (self.wants_logprobs and role != "judge"),
+            logprobs=role == "self_check" or (self.wants_logprobs and role != "judge"),
             deadline=self.deadline if is_answer else self.samples_deadline,
         )
 
@@ -127,8 +127,8 @@ class CallState:
         """Record the result of a draw."""
         self.costs.append(self._cost_of(draw, result))
         response = result if isinstance(result, Response) else None
-        if draw.role == "check":
-            self.check_response = response
+        if draw.role == "self_check":
+            self.self_check = response
             if response is None:  # an error's message may hold an answer
                 error = getattr(result, "error", TimeoutError())
                 _log.warning("the self-check failed: %s", type(error).__name__)

@@ -30,7 +30,7 @@ class Recipe:
 
     Attributes:
         name: ``"plain"``, the name of a view, or ``"views"`` for all views in turn;
-            with ``" + check"`` where the last call is a self-check.
+            with ``" + self-check"`` where the last call is a self-check.
         calls: The answer, its samples, and the self-check if there is one.
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
         auroc: How well it ranks wrong answers above right ones.
@@ -228,7 +228,7 @@ def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan
             samples = n - 1 - check
             if 0 < samples <= len(places):
                 yield _Plan(
-                    name=f"{name} + check" if check else name,
+                    name=f"{name} + self-check" if check else name,
                     places=tuple(places[:samples]),
                     views=tuple(turns[at] for at in places[:samples]),
                     check=check,
@@ -261,7 +261,7 @@ def _cost(requests: Sequence[RequestCost], plan: _Plan) -> Cost | None:
                 completion_tokens=round(share * request.completion_tokens),
                 reasoning_tokens=round(share * request.reasoning_tokens),
             )
-        elif request.role == "check" and plan.check:
+        elif request.role == "self_check" and plan.check:
             total += request
     return None if any(left.values()) else total
 

@@ -167,7 +167,7 @@ class LangChainSender:
             cost=read_cost(replies, usage),
             temperature_set=request.temperature_set,
         )
-        if request.draw.role == "check":
+        if request.draw.role == "self_check":
             p_correct = read_self_check(replies[0], logprob_entries(first))
             return replace(response, p_correct=p_correct)
         if request.draw.role != "answer":

@@ -147,7 +147,7 @@ class OpenAISender:
             raw=None,
             temperature_set="temperature" in request.optional,
             p_correct=read_self_check(response.first, self._api.logprobs(answer))
-            if draw.role == "check"
+            if draw.role == "self_check"
             else None,
         )
 

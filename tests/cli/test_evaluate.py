@@ -120,7 +120,7 @@ def test_a_judge_grades_once(recording: Path, monkeypatch: pytest.MonkeyPatch) -
         )
     assert found.exit_code == 0, found.output
     assert "2.5% right by judge:openai:some-model" in found.stdout
-    assert "plain + check" in found.stdout
+    assert "plain + self-check" in found.stdout
     assert len(server.requests) == 40
 
 

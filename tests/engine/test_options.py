@@ -6,7 +6,7 @@ from snne_guard.engine import Draw, answer_settings, asks_for_schema, options_fo
 from snne_guard.views import VIEWS
 
 SAMPLE = Draw(role="sample")
-CHECK = Draw(role="check", turns=("Paris", "Right?"))
+CHECK = Draw(role="self_check", turns=("Paris", "Right?"))
 REASONING = Draw(role="sample", view=VIEWS["reasoning"])
 
 

@@ -40,7 +40,7 @@ REQUESTS = [
     {"role": "sample", "view": "reasoning", "attempts": 3},
     *[{"role": "sample", "view": "reasoning", "replies": 1, "calls": 1,
        "prompt_tokens": 15, "completion_tokens": 30, "reasoning_tokens": 25}] * 2,
-    {"role": "check", "replies": 1, "calls": 1, "prompt_tokens": 1,
+    {"role": "self_check", "replies": 1, "calls": 1, "prompt_tokens": 1,
      "completion_tokens": 1},
 ]  # fmt: skip
 PRICES = Prices(prompt=1e6, completion=2e6, cached=5e5)
@@ -102,9 +102,9 @@ def recipe(found: RecipeComparison, name: str, calls: int = 3) -> Recipe:
         ("plain", (0.5, 1, 2, 20, 8, 22, 4, 60)),
         ("reasoning", (1.0, 1, 3, 40, 0, 62, 50, 164)),
         ("views", (0.875, 1, 3, 35, 8, 42, 27, 115)),
-        ("plain + check", (0.625, 2, 3, 21, 8, 13, 2, 43)),
-        ("reasoning + check", (1.0, 2, 3, 26, 0, 33, 25, 92)),
-        ("views + check", (0.625, 2, 3, 21, 8, 13, 2, 43)),
+        ("plain + self-check", (0.625, 2, 3, 21, 8, 13, 2, 43)),
+        ("reasoning + self-check", (1.0, 2, 3, 26, 0, 33, 25, 92)),
+        ("views + self-check", (0.625, 2, 3, 21, 8, 13, 2, 43)),
     ],
 )
 def test_what_a_recipe_finds_and_costs(name: str, figures: tuple[float, ...]) -> None:
@@ -123,11 +123,16 @@ def test_recipes_are_those_for_which_there_are_samples() -> None:
         *[
             (3, name + end)
             for name in ("plain", "reasoning", "views")
-            for end in ("", " + check")
+            for end in ("", " + self-check")
         ],
-        *[(4, f"{name} + check") for name in ("plain", "reasoning")],
-        *[(4, "views"), (4, "views + check"), (5, "views"), (5, "views + check")],
-        (6, "views + check"),
+        *[(4, f"{name} + self-check") for name in ("plain", "reasoning")],
+        *[
+            (4, "views"),
+            (4, "views + self-check"),
+            (5, "views"),
+            (5, "views + self-check"),
+        ],
+        (6, "views + self-check"),
     ]
     assert (found.at_equal_calls, found.at_equal_money) == (None, None)
 
@@ -138,7 +143,7 @@ def test_the_score_is_the_public_one() -> None:
     for name, places, checked in (
         ("reasoning", (1, 3), False),
         ("views", (0, 1, 2), False),
-        ("views + check", (0, 1), True),
+        ("views + self-check", (0, 1), True),
     ):
         us = [
             score(
@@ -182,7 +187,7 @@ def test_a_check_that_says_nothing_counts_as_half() -> None:
         for n, p in enumerate([None, 0.6, 0.4, None])
     ]
     found = compared(rows)
-    assert recipe(found, "plain + check").auroc.value == pytest.approx(3.5 / 4)
+    assert recipe(found, "plain + self-check").auroc.value == pytest.approx(3.5 / 4)
     assert sum(found.thirds) == 4
 
 
@@ -195,9 +200,9 @@ def test_requests_that_are_not_recorded_cost_nobody_knows_what() -> None:
     unpriced = recipe(compared(third(1), prices=None), "plain").cost
     assert unpriced is not None
     assert (unpriced.money, unpriced.calls, unpriced.lower_bound) == (None, 8, False)
-    short = [*REQUESTS[:-1], {"role": "check", "attempts": 1, "lower_bound": True}]
+    short = [*REQUESTS[:-1], {"role": "self_check", "attempts": 1, "lower_bound": True}]
     late = compared(third(1, drawn={"requests": short}))
-    for name, bound in (("plain + check", True), ("plain", False)):
+    for name, bound in (("plain + self-check", True), ("plain", False)):
         cost = recipe(late, name).cost
         assert cost is not None
         assert cost.lower_bound is bound
@@ -251,7 +256,7 @@ def test_the_best_is_chosen_on_one_third_and_measured_on_another() -> None:
     assert at_equal_calls.gain.low <= -0.5 <= at_equal_calls.gain.high
     # Samples that reason cost more than plain ones, a check in place of one less.
     assert at_equal_money is not None
-    assert (at_equal_money.name, at_equal_money.calls) == ("plain + check", 3)
+    assert (at_equal_money.name, at_equal_money.calls) == ("plain + self-check", 3)
     assert at_equal_money.gain is not None
     assert at_equal_money.gain.value == at_equal_money.auroc.value - 1.0
 

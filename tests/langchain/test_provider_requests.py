@@ -245,7 +245,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", FORMS)
 async def test_a_self_check_has_no_schema_wherever_the_user_set_it(name: str) -> None:
     path, options = FORMS[name]
-    check = Draw(role="check", turns=("Paris", "Right?"), logprobs=True)
+    check = Draw(role="self_check", turns=("Paris", "Right?"), logprobs=True)
     for model in (chat(name, **options), chat(name).bind(**options)):
         assert any(map(asks_for_schema, ModelTree(model).levels))
         assert at(await body(draws(model), SAMPLE), path)

@@ -35,7 +35,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
     A ``TimeoutError`` in the script leaves its request open at the deadline.
     """
     call = guarded_call(request)
-    counts = {"answer": 0, "sample": 0, "check": 0, "judge": 0}
+    counts = {"answer": 0, "sample": 0, "self_check": 0, "judge": 0}
 
     def result_of(draw: Draw) -> Response | Failure | None:
         scripted = []
