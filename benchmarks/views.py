@@ -10,7 +10,7 @@ Qwen2.5-Coder-1.5B-Instruct, drawn by ``snne-guard record --views all`` on quest
 of the project, and by other prompts on published ones:
 
 - ``views``: one plain sample, one behind examples, one that reasons. What has no final
-  answer after "Answer:" is no member, as in the guard.
+  answer after "Answer:" does not count, as in the guard.
 - ``examples``, ``reasoning``: three samples in that view alone.
 
     python -m benchmarks.views

@@ -5,7 +5,7 @@ SnneGuardError
 ├── InputError (ValueError)           data cannot be read or scored
 ├── MissingExtraError (ImportError)   an optional package or model file is missing
 ├── ScoringError                      a model that compares answers failed
-├── SamplingError                     too few members of the response set
+├── SamplingError                     too few replies of the reply set
 ├── GuardTimeoutError (TimeoutError)  no answer within the guard's time limit
 └── UncertainAnswerError              the answer was withheld; only when asked for
 
@@ -67,12 +67,12 @@ class ScoringError(SnneGuardError):
 
 
 class SamplingError(SnneGuardError):
-    """Too few members of the response set could be drawn or used.
+    """Too few replies of the reply set could be drawn or used.
 
     Attributes:
         assessment_id: Id under which observers received the assessment.
-        n_used: Members that could be used, the answer included.
-        needed: Members that the guard requires (``min_replies``).
+        n_used: Replies that could be used, the answer included.
+        needed: Replies that the guard requires (``min_replies``).
         reasons: Why, as reason codes.
         causes: Type names of the exceptions that were raised. An exception itself may
             hold a text and may not survive pickling.

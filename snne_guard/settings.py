@@ -66,7 +66,7 @@ class GuardSettings:
     """The options of a guard, as ``SNNEGuard`` documents them, and one more.
 
     Attributes:
-        include_answer: Whether the answer is a member of the set. If not, ``n`` samples
+        include_answer: Whether the answer is in the reply set. If not, ``n`` samples
             are drawn in addition to it, as in the paper.
         self_check_turn: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
@@ -135,12 +135,12 @@ class GuardSettings:
 
     @property
     def enough_replies(self) -> int:
-        """Members that a set must have to be scored."""
-        return self.min_replies or max(2, math.ceil(self.n_members / 2))
+        """Replies that a reply set must have to be scored."""
+        return self.min_replies or max(2, math.ceil(self.reply_set_size / 2))
 
     @property
-    def n_members(self) -> int:
-        """Members of the set: ``n`` counts the call of a self-check too."""
+    def reply_set_size(self) -> int:
+        """Replies of the reply set, all that ``n`` counts but the self-check."""
         return self.n - 1 if self.self_check_turn else self.n
 
     @property
@@ -152,7 +152,7 @@ class GuardSettings:
     @property
     def n_samples(self) -> int:
         """Samples that are drawn in addition to the answer."""
-        return self.n_members - 1 if self.include_answer else self.n_members
+        return self.reply_set_size - 1 if self.include_answer else self.reply_set_size
 
     def similarity_for(self, method: Method, /) -> str | Similarity:
         """Return what a method compares replies with."""
@@ -235,7 +235,7 @@ class GuardSettings:
         if self.max_concurrency is not None:
             check_whole(self.max_concurrency, what="max_concurrency", least=1)
         if self.min_replies is not None:
-            most = self.n_members
+            most = self.reply_set_size
             check_whole(self.min_replies, what="min_replies", least=2, most=most)
 
     def _check_method(self) -> None:

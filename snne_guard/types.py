@@ -272,7 +272,7 @@ class Score:
         similarity: Name of the similarity that ran, for example ``"rouge_l"``; None
             where the method compares no answers.
         tau: Temperature of SNNE's log-sum-exp.
-        n: Members that were scored.
+        n: Replies that were scored.
         reasons: What was unusual, as codes of ``REASONS``.
         matrix: The ``(n, n)`` similarity matrix, None where there is none.
     """
@@ -328,7 +328,7 @@ class Assessment:
         answer: The reply that was drawn, even if it was withheld. None if the call
             ended before it arrived.
         samples: Every other draw that arrived, including the unusable ones.
-        scored: Texts of the members that were scored, in the order of the matrix.
+        reply_set: Texts of the replies that were scored, in the order of the matrix.
         matrix: Their ``(n, n)`` similarity matrix, None when nothing was compared.
         method: Name of the method that ran. It and the next four fields are those of
             ``Score``; all are None when nothing was scored.
@@ -342,8 +342,8 @@ class Assessment:
         p_wrong: Estimated probability that the answer is wrong, in (0, 1); None
             without a calibration that gives one.
         decision: What was decided, None when no threshold is set.
-        n_requested: Members of the set that were asked for.
-        n_used: Members that could be compared.
+        n_requested: Replies of the set that were asked for.
+        n_used: Replies that could be compared.
         reasons: What was unusual, as codes of ``REASONS``.
         cost: What the call took.
         requests: What each of them took, in the order in which they were sent.
@@ -358,7 +358,7 @@ class Assessment:
     id: str
     answer: Reply | None
     samples: tuple[Reply, ...] = ()
-    scored: tuple[str, ...] = field(default=(), repr=False)
+    reply_set: tuple[str, ...] = field(default=(), repr=False)
     matrix: FloatArray | None = field(default=None, repr=False, compare=False)
     method: str | None = None
     score: float | None = None

@@ -83,7 +83,7 @@ _Groups = Sequence[tuple[str, str, list[int]]]
 def _fold(assessment: Assessment) -> _Groups:
     """Return letter, text and places of each text: the answer's, then the largest."""
     groups: dict[str, list[int]] = {}
-    for position, text in enumerate(assessment.scored):
+    for position, text in enumerate(assessment.reply_set):
         groups.setdefault(_one_line(text), []).append(position)
     ordered = sorted(
         groups, key=lambda text: (0 not in groups[text], -len(groups[text]))

@@ -156,7 +156,7 @@ class Calibration:
                 temperature.
         """
         return (
-            n_used == self._n_members
+            n_used == self._reply_set_size
             and method == self.settings.get("method")
             and similarity == self.settings.get("similarity")
             and temperature_set == self.temperature_set
@@ -164,7 +164,7 @@ class Calibration:
         )
 
     @property
-    def _n_members(self) -> int | None:
+    def _reply_set_size(self) -> int | None:
         n = self.settings.get("n")
         has_check = self.settings.get("self_check") is not None
         return n - 1 if n is not None and has_check else n

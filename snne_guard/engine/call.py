@@ -19,10 +19,10 @@ from snne_guard.decision import Calibration
 from snne_guard.decision.policy import Verdict
 from snne_guard.engine.protocol import Call, Draws, Failure, Outcome, Work
 from snne_guard.engine.reply_set import (
-    Members,
+    ReplySet,
     agree_suspiciously,
     compared_text,
-    select_members,
+    reply_set_of,
 )
 from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import is_transient
@@ -175,18 +175,18 @@ def _without_answer(call: CallState) -> Outcome:
 
 
 def _score(call: CallState) -> Generator[Work, Any, Score | None]:
-    """Return the score of the members, None where they cannot be scored."""
+    """Return the score of the reply set, None where they cannot be scored."""
     request, settings, answer = call.request, call.settings, call.answer
     assert answer is not None  # noqa: S101 - drawn before
-    members = select_members(
+    reply_set = reply_set_of(
         answer.first, call.samples, include_answer=settings.include_answer
     )
-    call.members = members
-    for reason in members.reasons:
+    call.reply_set = reply_set
+    for reason in reply_set.reasons:
         call.note(reason)
-    if not members.answer_readable:
+    if not reply_set.answer_readable:
         return None
-    if problem := _why_unscored(call, members):
+    if problem := _why_unscored(call, reply_set):
         call.note(problem)
         return None
     turn = settings.self_check_turn
@@ -194,24 +194,24 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if turn is not None and p_correct is None:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
-    method = _method_for(call, members)
+    method = _method_for(call, reply_set)
     similarity = settings.similarity_for(method)
-    by_value = members.has_tool_calls or request.structured
+    by_value = reply_set.has_tool_calls or request.structured
     if by_value and similarity not in _COMPARES_VALUES:
         similarity = "structured"
     result: Score | Failure = yield Work(
         function=partial(
             score,
-            members.texts,
+            reply_set.texts,
             method=method,
             similarity=similarity,
             question=request.question,
-            token_logprobs=members.token_logprobs,
+            token_logprobs=reply_set.token_logprobs,
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,
         # What this library brings needs no model and is fast.
-        quick=members.are_short
+        quick=reply_set.are_short
         and isinstance(similarity, str)
         and similarity in SIMILARITIES
         and isinstance(settings.method, str),
@@ -227,24 +227,24 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     return turn.applied(result, p_correct)
 
 
-def _why_unscored(call: CallState, members: Members) -> str | None:
+def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
     """Return the reason why readable replies cannot be scored, None where they can."""
-    if len(members.texts) < call.settings.enough_replies:
+    if len(reply_set.texts) < call.settings.enough_replies:
         return "too_few_samples"
-    if call.settings.temperature >= 1 and agree_suspiciously(members.samples):
+    if call.settings.temperature >= 1 and agree_suspiciously(reply_set.samples):
         return "suspect_agreement"
     return None
 
 
-def _method_for(call: CallState, members: Members) -> Method:
+def _method_for(call: CallState, reply_set: ReplySet) -> Method:
     """Return the method that runs; ``"auto"`` is settled by the guard's first text."""
     wanted, state = call.settings.method, call.request.state
-    complete = all(one is not None for one in members.token_logprobs)
-    texts = not members.has_tool_calls  # few providers give any for calls
+    complete = all(one is not None for one in reply_set.token_logprobs)
+    texts = not reply_set.has_tool_calls  # few providers give any for calls
     if not complete and texts and call.wants_logprobs:
         call.note("logprobs_missing")
     if wanted == "auto":
-        if complete or (texts and not any(members.token_logprobs)):
+        if complete or (texts and not any(reply_set.token_logprobs)):
             state.method = state.method or ("wsnne" if complete else "snne")
         wanted = state.method or "snne"
     method = resolve_method(wanted, logprobs=complete)
@@ -314,10 +314,10 @@ def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
 
 def _is_covered(call: CallState, score: Score) -> bool:
     """Return whether a calibration, if there is one, was made for such a set."""
-    calibration, members = call.settings.calibration, call.members
+    calibration, reply_set = call.settings.calibration, call.reply_set
     if not isinstance(calibration, Calibration):
         return True
-    assert members is not None  # noqa: S101 - it has a score
+    assert reply_set is not None  # noqa: S101 - it has a score
     asked = call.settings.self_check_turn is not None
     if (asked and call.self_check is None) or (
         call.request.views != call.settings.sample_views
@@ -332,7 +332,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
         n_used=score.n,
         method=score.method,
         similarity=score.similarity,
-        models={one.model for one in (*answer, *members.samples)},
+        models={one.model for one in (*answer, *reply_set.samples)},
         temperature_set=call.temperature_set,
     )
 

@@ -1,4 +1,4 @@
-"""Which replies of a response set are compared, and why others are not."""
+"""The reply set: which replies are scored, and why others are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from snne_guard.text import is_visible
 from snne_guard.types import Reply
 
-__all__ = ["Members", "agree_suspiciously", "compared_text", "select_members"]
+__all__ = ["ReplySet", "agree_suspiciously", "compared_text", "reply_set_of"]
 
 _SHORT = 4_000
 """Characters in all that built-in similarities compare in a few milliseconds."""
@@ -23,11 +23,11 @@ which servers report before truncation (arXiv 1904.09751, section 3.1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
-    """The replies that are compared.
+class ReplySet:
+    """The replies that are scored.
 
     Attributes:
-        texts: What is compared of each, the answer first where it is a member.
+        texts: What is compared of each, the answer first where it counts.
         token_logprobs: Log-probabilities of each one's tokens, None if unknown.
         samples: The samples among them, the answer not.
         answer_readable: Whether the answer has something to compare at all.
@@ -48,9 +48,9 @@ class Members:
         return sum(map(len, self.texts)) <= _SHORT
 
 
-def select_members(
+def reply_set_of(
     answer: Reply, samples: Sequence[Reply], /, *, include_answer: bool
-) -> Members:
+) -> ReplySet:
     """Return the replies that can be compared.
 
     A truncated answer is compared as it is, since the application gets it so; a
@@ -72,15 +72,15 @@ def select_members(
         else:
             reasons.append(f"{left_out}_samples")
     readable = problem in {None, "truncated"}
-    members = [answer, *used] if include_answer and readable else used
+    replies = [answer, *used] if include_answer and readable else used
     if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
         reasons.append("mixed_models")
-    return Members(
-        texts=tuple(map(compared_text, members)),
-        token_logprobs=tuple(member.token_logprobs for member in members),
+    return ReplySet(
+        texts=tuple(map(compared_text, replies)),
+        token_logprobs=tuple(reply.token_logprobs for reply in replies),
         samples=tuple(used),
         answer_readable=readable,
-        has_tool_calls=any(member.tool_calls is not None for member in members),
+        has_tool_calls=any(reply.tool_calls is not None for reply in replies),
         reasons=tuple(dict.fromkeys(reasons)),
     )
 

@@ -18,17 +18,17 @@ __all__ = ["score_spans_of"]
 
 def score_spans_of(call: CallState, /) -> Generator[Draws | Work, Any, None]:
     """Give each part of a text that is delivered its own uncertainty, if wanted."""
-    request, members, compare = (
+    request, reply_set, compare = (
         call.request,
-        call.members,
+        call.reply_set,
         call.settings.span_similarity,
     )
     answer = call.answer
-    assert answer is not None and members is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (request.structured or request.schema or members.has_tool_calls)
-    if compare is None or not is_text or not members.samples:
+    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
+    is_text = not (request.structured or request.schema or reply_set.has_tool_calls)
+    if compare is None or not is_text or not reply_set.samples:
         return
-    text, samples = answer.first.text, [sample.text for sample in members.samples]
+    text, samples = answer.first.text, [sample.text for sample in reply_set.samples]
     if compare == "judge":
         compare = yield from _judge(call, text, samples)
     result: Any = yield Work(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Response
-from snne_guard.engine.reply_set import Members
+from snne_guard.engine.reply_set import ReplySet
 from snne_guard.engine.request import Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.types import (
@@ -46,7 +46,7 @@ class CallState:
         self.answer_error: BaseException | None = None
         self.costs: list[RequestCost] = []
         self.temperature_set = True
-        self.members: Members | None = None
+        self.reply_set: ReplySet | None = None
         self.self_check: Response | None = None
         self.judgement: Response | None = None
         self.score: Score | None = None
@@ -177,12 +177,12 @@ class CallState:
 
     def assess(self, decision: Decision | None = None) -> Assessment:
         """Return the record of the call as it stands."""
-        members, score = self.members, self.score
+        reply_set, score = self.reply_set, self.score
         cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
         found: dict[str, Any] = {}
-        if members is not None and score is not None:
+        if reply_set is not None and score is not None:
             found = {
-                "scored": members.texts,
+                "reply_set": reply_set.texts,
                 "matrix": score.matrix,
                 "method": score.method,
                 "score": score.value,
@@ -198,8 +198,8 @@ class CallState:
             **self.promises,
             threshold=self.settings.policy.threshold,
             decision=decision,
-            n_requested=self.settings.n_members,
-            n_used=0 if members is None else len(members.texts),
+            n_requested=self.settings.reply_set_size,
+            n_used=0 if reply_set is None else len(reply_set.texts),
             reasons=tuple(self._reasons),
             cost=replace(cost, money=self._money(cost)),
             requests=tuple(self.costs),

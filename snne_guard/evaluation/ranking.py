@@ -19,7 +19,7 @@ from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.scorers import METHODS, Method, ResponseSet, resolve_method
+from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
@@ -245,7 +245,7 @@ def evaluate(
         if len(_visible(recording)) < samples:
             left_out[f"fewer than {samples} samples with text"] += 1
             continue
-        asked = _response_set(recording, samples, tau=tau, with_answer=include_answer)
+        asked = _inputs(recording, samples, tau=tau, with_answer=include_answer)
         for column, value in zip(columns, _scores(rows, asked, problems), strict=True):
             column.append(value)
         ids.append(recording.id)
@@ -358,9 +358,9 @@ def _visible(recording: Recording) -> list[int]:
     return [at for at, text in enumerate(recording.samples) if is_visible(text)]
 
 
-def _response_set(
+def _inputs(
     recording: Recording, n: int, *, tau: float, with_answer: bool
-) -> Callable[..., ResponseSet]:
+) -> Callable[..., Inputs]:
     """Return what makes the set of the answer and ``n`` samples for a similarity."""
     places = _visible(recording)[:n]
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
@@ -370,27 +370,27 @@ def _response_set(
         if isinstance(values, list) and len(values) == 1 + len(recording.samples):
             known[need] = [values[0], *(values[1 + at] for at in places)]
     return partial(
-        ResponseSet,
+        Inputs,
         [recording.main_answer, *(recording.samples[at] for at in places)],
         question=recording.question,
         token_logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
         tau=tau,
-        answer="member" if with_answer else "apart",
+        answer="included" if with_answer else "apart",
         **{need: value for need, value in known.items() if value is not None},
     )
 
 
 def _scores(
     rows: Sequence[_Row],
-    response_set: Callable[..., ResponseSet],
+    inputs: Callable[..., Inputs],
     problems: dict[str, str],
 ) -> Iterator[float]:
     """Yield each raw value, NaN where there is none; the first reason is kept."""
-    sets: dict[str, ResponseSet] = {}
+    sets: dict[str, Inputs] = {}
     for row in rows:
         name = row.similarity_name
         if name not in sets:
-            sets[name] = response_set(similarity=row.similarity, name=name)
+            sets[name] = inputs(similarity=row.similarity, name=name)
         try:
             yield row.method.compute(sets[name])
         except ConfigurationError:

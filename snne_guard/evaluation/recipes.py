@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from snne_guard.engine.reply_set import select_members
+from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn, recorded_replies
 from snne_guard.evaluation.recordings import Recording, shard_of
@@ -239,11 +239,11 @@ def _disagreement(
     row: Recording, answer: Reply, samples: Sequence[Reply]
 ) -> float | None:
     """Return what a guard would have scored, None where it would not have."""
-    members = select_members(answer, samples, include_answer=True)
+    reply_set = reply_set_of(answer, samples, include_answer=True)
     enough = max(2, math.ceil((1 + len(samples)) / 2))  # min_replies of a guard
-    if not members.answer_readable or len(members.texts) < enough:
+    if not reply_set.answer_readable or len(reply_set.texts) < enough:
         return None
-    return score(members.texts, question=row.question, method="snne").disagreement
+    return score(reply_set.texts, question=row.question, method="snne").disagreement
 
 
 def _cost(requests: Sequence[RequestCost], plan: _Plan) -> Cost | None:

@@ -14,7 +14,7 @@ import numpy as np
 from snne_guard._version import __version__
 from snne_guard.checks import check_whole
 from snne_guard.decision.calibration import ANSWER_SETTINGS
-from snne_guard.engine.reply_set import Members, agree_suspiciously, select_members
+from snne_guard.engine.reply_set import ReplySet, agree_suspiciously, reply_set_of
 from snne_guard.errors import InputError, ScoringError, SnneGuardError
 from snne_guard.evaluation.recorded_calls import (
     PLAIN,
@@ -107,7 +107,7 @@ class RecordedScores:
         reply_models: Names of the model that the replies carried.
         temperature_set: Whether the provider took the sampling temperature.
         uncertainty: ``(n,)`` ``u`` of each answer; ``inf`` where the guard could never
-            accept it, since a member of its set is missing or cannot be compared.
+            accept it, since a reply of its set is missing or cannot be compared.
         unscored: Why, as reason codes with their counts.
     """
 
@@ -139,7 +139,7 @@ def score_recordings(
         method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
-        n: As the guard has it: members of the response set, and the self-check if there
+        n: As the guard has it: replies of the reply set, and the self-check if there
             is one; None for all that the first recording has.
         include_answer: Whether the delivered answer is one of them.
         self_check: As the guard has it; None for a guard without one.
@@ -177,14 +177,16 @@ def score_recordings(
     for row in chain([first], rows):
         check_same_settings(shared, _shared_settings(row), name=f"recording {row.id!r}")
         models |= dict.fromkeys(how_drawn(row).models)
-        members = _members(row, chosen, views, n=size, include_answer=include_answer)
+        reply_set = _reply_set(
+            row, chosen, views, n=size, include_answer=include_answer
+        )
         u = None
-        why = _problem(members, chosen, n=size, temperature=settings["temperature"])
+        why = _problem(reply_set, chosen, n=size, temperature=settings["temperature"])
         if why is None:
             try:
                 found = score(
-                    members.texts,
-                    token_logprobs=members.token_logprobs,
+                    reply_set.texts,
+                    token_logprobs=reply_set.token_logprobs,
                     question=row.question if bare_question else row.prompt,
                     method=chosen,
                     similarity=function,
@@ -268,14 +270,14 @@ def _with_check(score: Score, recording: Recording, check: SelfCheck | None) -> 
     return check.applied(score, p_correct)
 
 
-def _members(
+def _reply_set(
     recording: Recording,
     method: Method,
     views: Sequence[str] | None,
     *,
     n: int,
     include_answer: bool,
-) -> Members:
+) -> ReplySet:
     """Return what a guard would have compared."""
     answer, samples = recorded_replies(recording, views)
     needed = n - include_answer
@@ -289,18 +291,18 @@ def _members(
     if not method.needs_logprobs:
         # A guard does not ask for them then, so it cannot use them either.
         samples = [replace(each, token_logprobs=None) for each in samples]
-    return select_members(answer, samples, include_answer=include_answer)
+    return reply_set_of(answer, samples, include_answer=include_answer)
 
 
 def _problem(
-    members: Members, method: Method, *, n: int, temperature: float
+    reply_set: ReplySet, method: Method, *, n: int, temperature: float
 ) -> str | None:
     """Return why a guard could not accept the answer, as a reason code."""
-    if not members.answer_readable or len(members.texts) < n:
-        return next(iter(members.reasons), "too_few_samples")
-    if temperature >= 1 and agree_suspiciously(members.samples):
+    if not reply_set.answer_readable or len(reply_set.texts) < n:
+        return next(iter(reply_set.reasons), "too_few_samples")
+    if temperature >= 1 and agree_suspiciously(reply_set.samples):
         return "suspect_agreement"
-    if members.has_tool_calls:
+    if reply_set.has_tool_calls:
         return "tool_calls"
-    complete = None not in members.token_logprobs
+    complete = None not in reply_set.token_logprobs
     return "logprobs_missing" if method.needs_logprobs and not complete else None

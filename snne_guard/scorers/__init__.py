@@ -2,7 +2,7 @@
 
 Each method of the paper, and each common baseline of the field, is a pure function on
 arrays in the module of its family, with an entry in ``METHODS``. Arguments are named
-after the properties of ``ResponseSet``. Log-probabilities and entropies are in nats,
+after the properties of ``Inputs``. Log-probabilities and entropies are in nats,
 and a higher value is always more uncertain.
 
 Arrays of another shape, and values that are NaN or out of range, raise InputError,
@@ -11,12 +11,12 @@ options that are out of range ConfigurationError; rounding errors are clipped.
 
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.nearest_neighbor import bounds, snne, uncertainty, wsnne
-from snne_guard.scorers.scoring import METHODS, ResponseSet, resolve_method, score
+from snne_guard.scorers.scoring import METHODS, Inputs, resolve_method, score
 
 __all__ = [
     "METHODS",
+    "Inputs",
     "Method",
-    "ResponseSet",
     "bounds",
     "resolve_method",
     "score",

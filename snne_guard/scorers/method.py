@@ -34,10 +34,10 @@ class Method:
         source: Paper and equation, or URL.
         function: Called with ``arguments`` by position and ``options`` by keyword,
             returns the raw value.
-        arguments: Properties of ``ResponseSet`` that it requires, in order.
+        arguments: Properties of ``Inputs`` that it requires, in order.
         options: Those of ``"tau"`` and ``"anchor"`` that it takes.
         limits: Smallest and largest value, each a number or a function of the number
-            of members; or a function of ``(n, *, tau)`` that returns both. None if
+            of answers; or a function of ``(n, *, tau)`` that returns both. None if
             unbounded.
         mapping: ``(value, n, *, tau)`` to ``u``; None maps the limits linearly to
             [0, 1].
@@ -70,7 +70,7 @@ class Method:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The properties of ``ResponseSet`` that it requires."""
+        """The properties of ``Inputs`` that it requires."""
         return frozenset(self.arguments)
 
     @property
@@ -89,7 +89,7 @@ class Method:
         return not _COMPARISON.isdisjoint(self.arguments)
 
     def anchor(self, similarity: str, /) -> float:
-        """Return the share of weight on the delivered answer, if it is a member."""
+        """Return the share of weight on the delivered answer, if it is scored."""
         return ANCHORS.get(similarity, 0.0) if "anchor" in self.options else 0.0
 
     def check_similarity(self, similarity: Similarity, /, *, name: str) -> None:
@@ -116,7 +116,7 @@ class Method:
         """Return the raw value.
 
         Args:
-            inputs: A ``ResponseSet``, or any object with the method's arguments and
+            inputs: ``Inputs``, or any object with the method's arguments and
                 options as attributes.
 
         Raises:
@@ -131,7 +131,7 @@ class Method:
         return float(self.function(*arguments, **options))
 
     def bounds(self, n: int, /, *, tau: float = 1.0) -> tuple[float, float] | None:
-        """Return the smallest and largest value for ``n`` members, None if unknown."""
+        """Return the smallest and largest value for ``n`` answers, None if unknown."""
         if self.limits is None:
             return None
         if callable(self.limits):
@@ -143,7 +143,7 @@ class Method:
         """Map a raw value to [0, 1].
 
         Returns:
-            ``u``; None for fewer than two members and for a method without limits.
+            ``u``; None for fewer than two answers and for a method without limits.
 
         Raises:
             InputError: The value lies outside the limits.

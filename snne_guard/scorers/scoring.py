@@ -1,6 +1,6 @@
 """From answers to a score, without a call of a model.
 
-``score`` makes a ``ResponseSet`` of the answers, and one of ``METHODS`` computes its
+``score`` makes ``Inputs`` of the answers, and one of ``METHODS`` computes its
 value from what it needs of that set.
 """
 
@@ -47,7 +47,7 @@ from snne_guard.types import FloatArray, IntArray, Score, Similarity
 __all__ = [
     "METHODS",
     "AnswerRole",
-    "ResponseSet",
+    "Inputs",
     "TokenLogprobs",
     "resolve_method",
     "score",
@@ -95,7 +95,7 @@ def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
     return METHODS[name]
 
 
-AnswerRole = Literal["member", "apart", "absent"]
+AnswerRole = Literal["included", "apart", "absent"]
 """Whether the delivered answer is scored with the samples, only known, or unknown."""
 
 TokenLogprobs = Sequence[Sequence[float] | None] | None
@@ -115,13 +115,13 @@ _FROM_PROBABILITIES: Mapping[str, Callable[..., Any]] = {
 """What an NLI model's probabilities tell without another run of the model."""
 
 
-class ResponseSet:
-    """The answers to one question, in the forms that methods need.
+class Inputs:
+    """A reply set in the forms that methods need, each computed once.
 
-    It has ``n`` members, the answers that are scored. What depends on the similarity is
-    computed when a method asks for it, for all members at once, so the similarity runs
-    only once, however many methods ask. A property is None if it is unknown. A set is
-    not thread-safe.
+    It has ``n`` answers that are scored. What depends on the similarity is computed
+    when a method asks for it, for all of them at once, so the similarity runs only
+    once, however many methods ask. A property is None if it is unknown. Not
+    thread-safe.
 
     Args:
         texts: The answers; unless ``answer`` is ``"absent"`` the first is the delivered
@@ -132,29 +132,27 @@ class ResponseSet:
         token_logprobs: For each text the natural log-probabilities of its tokens, None
             or empty where unknown.
         tau: Temperature of SNNE's log-sum-exp.
-        answer: ``"member"``: the delivered answer is scored too. ``"apart"``: only the
-            samples are scored, but methods may look at the answer. ``"absent"``: all
-            texts are samples.
+        answer: ``"included"``: the delivered answer is scored too. ``"apart"``: only
+            the samples are scored, but methods may look at the answer. ``"absent"``:
+            all texts are samples.
         hidden_states: For each text a vector of the model's hidden states.
         token_importance: For each text how much each of its tokens matters, in [0, 1].
         p_true_logprob: Log-probability that the model calls the answer true.
 
     Attributes:
-        answers: The texts of the members.
+        answers: The texts that are scored.
         main_answer: The delivered answer.
         anchor: Weight that SNNE puts on it in advance.
 
     Raises:
-        InputError: There is no member, or an argument does not have an entry for each
-            text. Properties raise it if the similarity or the log-probabilities are
-            invalid.
+        InputError: There is nothing to score, or an argument does not have an entry for
+            each text. Properties raise it if the similarity or the log-probabilities
+            are invalid.
 
     Example:
         >>> from snne_guard.scorers import METHODS
         >>> from snne_guard.similarity import rouge_l
-        >>> answers = ResponseSet(
-        ...     ["Paris", "Paris"], similarity=rouge_l, name="rouge_l"
-        ... )
+        >>> answers = Inputs(["Paris", "Paris"], similarity=rouge_l, name="rouge_l")
         >>> round(METHODS["snne"].compute(answers), 4)
         -1.6931
     """
@@ -168,7 +166,7 @@ class ResponseSet:
         question: str | None = None,
         token_logprobs: TokenLogprobs = None,
         tau: float = 1.0,
-        answer: AnswerRole = "member",
+        answer: AnswerRole = "included",
         hidden_states: Sequence[Any] | None = None,
         token_importance: Sequence[Any] | None = None,
         p_true_logprob: float | None = None,
@@ -190,7 +188,7 @@ class ResponseSet:
         self.main_answer = None if answer == "absent" else texts[0]
         self.question = question
         self.tau = tau
-        self.anchor = ANCHORS.get(name, 0.0) if answer == "member" else 0.0
+        self.anchor = ANCHORS.get(name, 0.0) if answer == "included" else 0.0
         self.hidden_states = None if hidden_states is None else hidden_states[first:]
         self.token_importance = (
             None if token_importance is None else token_importance[first:]
@@ -206,7 +204,7 @@ class ResponseSet:
 
     @property
     def matrix(self) -> FloatArray | None:
-        """The members' similarity matrix; None if no method asked for a comparison."""
+        """The answers' similarity matrix; None if no method asked for a comparison."""
         by_nli = isinstance(self._compare, NLI) and self._compared
         if by_nli or "__call__" in self._compared:
             return self.similarity
@@ -216,17 +214,17 @@ class ResponseSet:
 
     @property
     def similarity(self) -> FloatArray:
-        """The members' ``(n, n)`` similarity, in [0, 1]."""
+        """The answers' ``(n, n)`` similarity, in [0, 1]."""
         return self._ask("__call__")
 
     @property
     def token_logprobs(self) -> list[FloatArray] | None:
-        """The members' token log-probabilities, None unless all are known."""
+        """The answers' token log-probabilities, None unless all are known."""
         return _if_all_known(self._logprobs)
 
     @property
     def mean_logprobs(self) -> FloatArray | None:
-        """The members' ``(n,)`` mean log-probabilities, None unless all are known."""
+        """The answers' ``(n,)`` mean log-probabilities, None unless all are known."""
         tokens = self.token_logprobs
         if tokens is None:
             return None
@@ -240,17 +238,17 @@ class ResponseSet:
 
     @property
     def cluster_ids(self) -> IntArray:
-        """The members' ``(n,)`` cluster ids: the same where they mean the same."""
+        """The answers' ``(n,)`` cluster ids: the same where they mean the same."""
         return greedy_clusters(self._ask("equivalent"))
 
     @property
     def entailment(self) -> FloatArray | None:
-        """The members' ``(n, n, 3)`` probabilities, if the similarity has any."""
+        """The answers' ``(n, n, 3)`` probabilities, if the similarity has any."""
         return self._ask("probabilities") if self._has_probabilities else None
 
     @property
     def graph(self) -> FloatArray:
-        """The ``(n, n)`` edge weights between members, both directions added up."""
+        """The ``(n, n)`` edge weights between answers, both directions added up."""
         if self._has_probabilities:
             return edge_weights(self._ask("probabilities"))
         weights = 2 * self.similarity
@@ -262,7 +260,7 @@ class ResponseSet:
         return callable(getattr(self._compare, "probabilities", None))
 
     def _ask(self, what: str) -> NDArray[Any]:
-        """Return what a method of the similarity returns for the members."""
+        """Return what a method of the similarity returns for the answers."""
         if what not in self._compared:
             if isinstance(self._compare, NLI) and what in _FROM_PROBABILITIES:
                 result = _FROM_PROBABILITIES[what](self._ask("probabilities"))
@@ -387,16 +385,16 @@ def score(
     elif not visible:
         reasons.append("too_few_samples")
     else:
-        members = ResponseSet(
+        inputs = Inputs(
             [answers[place] for place in visible],
             similarity=compare,
             name=name,
             question=question,
             token_logprobs=known,
             tau=tau,
-            answer="member" if include_answer else "absent",
+            answer="included" if include_answer else "absent",
         )
-        value = chosen.compute(members)
+        value = chosen.compute(inputs)
         u = chosen.uncertainty(value, len(visible), tau=tau)
         if math.isnan(value) or not (u is None or 0 <= u <= 1):
             msg = (
@@ -407,7 +405,7 @@ def score(
         if u is None:
             one = len(visible) == 1
             reasons.append("too_few_samples" if one else "scoring_failed")
-        matrix = members.matrix
+        matrix = inputs.matrix
     scored = Score(
         value=value,
         uncertainty=u,

@@ -114,7 +114,7 @@ def test_differences_are_to_the_method_that_was_asked_for_first() -> None:
             assert difference.low <= difference.high
 
 
-def test_every_similarity_runs_once_a_response_set() -> None:
+def test_every_similarity_runs_once_a_reply_set() -> None:
     asked: list[int] = []
 
     def compare(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.engine.reply_set import select_members
+from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recorded_calls import recorded_replies
 from snne_guard.evaluation.recorder import RecordingRun, record
@@ -97,8 +97,8 @@ def test_a_recorded_reply_with_text_and_calls_is_compared_as_the_drawn_one(
 
     run(tmp_path / "r.jsonl", range(1), calling)
     [row] = read_recordings(tmp_path / "r.jsonl")
-    read = select_members(*recorded_replies(row), include_answer=True)
-    assert read.texts == select_members(answer, samples, include_answer=True).texts
+    read = reply_set_of(*recorded_replies(row), include_answer=True)
+    assert read.texts == reply_set_of(answer, samples, include_answer=True).texts
     assert len(set(read.texts)) == 3
     assert read.has_tool_calls
 

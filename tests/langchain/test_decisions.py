@@ -215,7 +215,7 @@ def test_assess_returns_everything_and_raises_nothing(way: str, policy: Any) -> 
     assert sorted(sample.text for sample in assessment.samples) == sorted(APART)
     assert assessment.matrix is not None
     assert assessment.matrix.shape == (5, 5)
-    assert assessment.scored[0] == "Paris"
+    assert assessment.reply_set[0] == "Paris"
     assert (assessment.uncertainty, assessment.question) == (1.0, "Where?")
     assert assessment.decision == ("flag" if policy == "flag" else "refuse")
 

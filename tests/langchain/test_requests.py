@@ -48,7 +48,7 @@ def test_paper_draws_ten_samples_and_leaves_the_answer_out() -> None:
     assert (record["method"], record["n_used"]) == ("snne", 10)
     assert watcher.only.matrix is not None
     assert watcher.only.matrix.shape == (10, 10)
-    assert "Paris" not in watcher.only.scored
+    assert "Paris" not in watcher.only.reply_set
 
 
 def test_answer_first_draws_samples_after_the_answer() -> None:

@@ -1,6 +1,6 @@
 """What a provider may do, a row each, and what a guard makes of it.
 
-Every row is a guard with five members, ``threshold=0.4`` and ``on_uncertain="refuse"``
+Every row is a guard with a reply set of five, ``threshold=0.4`` and ``on_uncertain="refuse"``
 on a real ChatOpenAI. Where a row says nothing else, the provider answers "Paris" five
 times and well: one request for the answer, one for four samples, and WSNNE accepts.
 """
@@ -79,7 +79,7 @@ def refused(*reasons: str, **fields: Any) -> Row:
 
 
 def nothing_said(reason: str, answer: Answer) -> Row:
-    """Return a row in which the answer is no member, and the samples are."""
+    """Return a row in which the answer does not count, and the samples are."""
     return refused(reason, answer=answer, n_used=4)
 
 
@@ -88,7 +88,7 @@ def raised(error: type[BaseException], **fields: Any) -> Row:
 
 
 def no_sample(*reasons: str, **fields: Any) -> Row:
-    """Return a row in which the answer is the only member."""
+    """Return a row in which the answer is the only one that counts."""
     return refused(*reasons, "too_few_samples", **{"n_used": 1, **fields})
 
 

@@ -11,7 +11,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import Response
 
-from snne_guard.engine.reply_set import select_members
+from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.openai.apis import ChatApi, ResponsesApi
 from snne_guard.openai.request import ApiRequest
 from snne_guard.types import Cost, Reply
@@ -120,8 +120,8 @@ def test_arguments_of_any_depth_are_compared(depth: int) -> None:
     )
     assert arguments in (sample.tool_calls or "")
     assert not sample.unreadable
-    members = select_members(sample, [sample], include_answer=True)
-    assert members.texts == (f'["Hm.",{sample.tool_calls}]',) * 2
+    found = reply_set_of(sample, [sample], include_answer=True)
+    assert found.texts == (f'["Hm.",{sample.tool_calls}]',) * 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A small response set with everything that methods may look at, and strategies."""
+"""A small reply set with everything that methods may look at, and strategies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from snne_guard.scorers import ResponseSet
+from snne_guard.scorers import Inputs
 from snne_guard.types import BoolArray, FloatArray
 
 SIMILARITY = [
@@ -70,7 +70,7 @@ class Recorded:
         return alike
 
 
-def response_set(order: Sequence[int] = range(4), **changes: Any) -> ResponseSet:
+def inputs(order: Sequence[int] = range(4), **changes: Any) -> Inputs:
     """Return the four answers, in some order, with all that is known of them."""
     known = {
         "token_logprobs": TOKENS,
@@ -81,7 +81,7 @@ def response_set(order: Sequence[int] = range(4), **changes: Any) -> ResponseSet
         name: [values[place] for place in order] for name, values in known.items()
     }
     options |= {"similarity": Recorded(), "name": "recorded", "p_true_logprob": -0.3}
-    return ResponseSet([TEXTS[place] for place in order], **{**options, **changes})
+    return Inputs([TEXTS[place] for place in order], **{**options, **changes})
 
 
 def same(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:

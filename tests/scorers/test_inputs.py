@@ -1,4 +1,4 @@
-"""What methods are given of a response set, and that each part is computed once."""
+"""What methods are given of a reply set, and that each part is computed once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snne_guard.errors import InputError
-from snne_guard.scorers import METHODS, ResponseSet
+from snne_guard.scorers import METHODS, Inputs
 from snne_guard.scorers.scoring import AnswerRole
 from snne_guard.similarity import NLI
 from snne_guard.types import FloatArray
@@ -22,19 +22,19 @@ from tests.scorers.support import (
     TEXTS,
     TOKENS,
     Recorded,
-    response_set,
+    inputs,
     same,
 )
 
 
-def all_of(built: ResponseSet) -> dict[str, Any]:
+def all_of(built: Inputs) -> dict[str, Any]:
     """Return all parts that some method needs."""
     needs = {need for method in METHODS.values() for need in method.needs}
     return {need: getattr(built, need) for need in needs}
 
 
 def test_every_part() -> None:
-    built = response_set()
+    built = inputs()
     parts = all_of(built)
     assert built.answers == tuple(TEXTS)
     assert parts["similarity"].tolist() == SIMILARITY
@@ -51,8 +51,8 @@ def test_every_part() -> None:
 
 
 def test_an_answer_that_is_apart_is_no_member() -> None:
-    built = response_set(answer="apart")
-    apart, members = all_of(built), all_of(response_set())
+    built = inputs(answer="apart")
+    apart, members = all_of(built), all_of(inputs())
     assert built.answers == tuple(TEXTS[1:])
     assert np.array_equal(apart["similarity"], members["similarity"][1:, 1:])
     assert np.array_equal(apart["entailment"], members["entailment"][1:, 1:])
@@ -65,7 +65,7 @@ def test_an_answer_that_is_apart_is_no_member() -> None:
 
 
 def test_without_an_answer_all_are_samples() -> None:
-    built = response_set(answer="absent")
+    built = inputs(answer="absent")
     parts = all_of(built)
     assert built.answers == tuple(TEXTS)
     assert parts["mean_logprobs"].tolist() == pytest.approx(MEANS)
@@ -75,18 +75,18 @@ def test_without_an_answer_all_are_samples() -> None:
 @pytest.mark.parametrize(
     ("answer", "name", "anchor"),
     [
-        ("member", "content_f1", 0.7),
+        ("included", "content_f1", 0.7),
         ("absent", "content_f1", 0.0),
-        ("member", "recorded", 0.0),
+        ("included", "recorded", 0.0),
     ],
 )
 def test_the_anchor(answer: AnswerRole, name: str, anchor: float) -> None:
-    assert response_set(answer=answer, name=name).anchor == anchor
+    assert inputs(answer=answer, name=name).anchor == anchor
 
 
 def test_the_similarity_runs_once_and_only_where_it_is_needed() -> None:
     compare = Recorded()
-    built = response_set(similarity=compare)
+    built = inputs(similarity=compare)
     METHODS["perplexity"].compute(built)
     assert compare.calls == 0
     for name in ("snne", "wsnne", "lex_sim", "deg"):
@@ -103,7 +103,7 @@ def test_an_nli_model_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.array(ENTAILMENT)
 
     monkeypatch.setattr(NLI, "probabilities", probabilities)
-    built = ResponseSet(TEXTS, similarity=NLI(), name="nli")
+    built = Inputs(TEXTS, similarity=NLI(), name="nli")
     assert built.matrix is None
     for name in ("dse", "kle_heat", "luq", "snne", "num_set", "deg"):
         METHODS[name].compute(built)
@@ -114,20 +114,20 @@ def test_an_nli_model_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_graph_without_entailment() -> None:
-    built = ResponseSet(["a", "a", "b"], similarity=same, name="same")
+    built = Inputs(["a", "a", "b"], similarity=same, name="same")
     assert built.graph.tolist() == [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("tokens", [None, [[-1.0], None, [-1.0], [-1.0]], [[]] * 4])
 def test_log_probabilities_that_are_missing(tokens: Any) -> None:
     with pytest.raises(InputError, match="expected mean_logprobs for method"):
-        METHODS["wsnne"].compute(response_set(token_logprobs=tokens))
+        METHODS["wsnne"].compute(inputs(token_logprobs=tokens))
 
 
 def test_those_of_the_answer_alone() -> None:
-    built = response_set(token_logprobs=[[-1.0], None, None, None])
+    built = inputs(token_logprobs=[[-1.0], None, None, None])
     assert METHODS["perplexity"].compute(built) > 2
-    without = response_set(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
+    without = inputs(token_logprobs=[None, [-1.0], [-1.0], [-1.0]])
     assert without.main_logprobs is None
 
 
@@ -141,7 +141,7 @@ def test_those_of_the_answer_alone() -> None:
     ],
 )
 def test_what_is_no_similarity(matrix: Any, says: str) -> None:
-    built = response_set(similarity=lambda texts, /, *, question=None: matrix)
+    built = inputs(similarity=lambda texts, /, *, question=None: matrix)
     with pytest.raises(InputError, match=says):
         METHODS["snne"].compute(built)
 
@@ -149,7 +149,7 @@ def test_what_is_no_similarity(matrix: Any, says: str) -> None:
 def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
     matrix = np.full((4, 4), 1 + 1e-12)
     np.fill_diagonal(matrix, 0.3)
-    built = response_set(similarity=lambda texts, /, *, question=None: matrix)
+    built = inputs(similarity=lambda texts, /, *, question=None: matrix)
     assert (built.similarity == 1).all()
     assert matrix[0, 0] == 0.3  # what the callable keeps is not written to
 
@@ -159,9 +159,9 @@ def test_rounding_is_cut_off_and_the_diagonal_is_1() -> None:
 )
 def test_lengths_that_differ(known: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="for each of 4 texts"):
-        response_set(**known)
+        inputs(**known)
 
 
 def test_no_member() -> None:
     with pytest.raises(InputError, match="at least one text"):
-        ResponseSet(["a"], similarity=same, name="same", answer="apart")
+        Inputs(["a"], similarity=same, name="same", answer="apart")

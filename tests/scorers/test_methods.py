@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import METHODS, resolve_method
-from tests.scorers.support import Recorded, response_set, same
+from tests.scorers.support import Recorded, inputs, same
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_a_method_declares_is_what_it_takes(name: str) -> None:
-    method, built = METHODS[name], response_set()
+    method, built = METHODS[name], inputs()
     given = {need: getattr(built, need) for need in method.needs}
     given |= {"tau": 1.0, "anchor": 0.0}
     assert method.name == name
@@ -41,12 +41,12 @@ def test_limits_are_met_by_answers_all_alike_and_all_different(name: str) -> Non
             method.uncertainty(high + 0.1, n)
         with pytest.raises(InputError):
             method.uncertainty(math.nan, n)
-    assert method.uncertainty(method.compute(response_set()), 1) is None
+    assert method.uncertainty(method.compute(inputs()), 1) is None
 
 
 @given(st.permutations([1, 2, 3]))
 def test_the_order_of_the_samples_does_not_matter(order: list[int]) -> None:
-    before, after = response_set(), response_set([0, *order])
+    before, after = inputs(), inputs([0, *order])
     for name in METHODS.keys() - {"luq_pair"}:  # premises come before hypotheses
         value = METHODS[name].compute(before)
         assert METHODS[name].compute(after) == pytest.approx(value, abs=1e-9), name
