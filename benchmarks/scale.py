@@ -47,7 +47,7 @@ SMALL = 10_000
 MOST_ONE, LEAST_TWO = 1.15, 1.4
 ROUNDS = 5
 QUESTIONS, FEW_QUESTIONS, SAMPLES, IN_FLIGHT = 500, 64, 10, 16
-NO_PROMISE = 3  # exit status of calibrate where few rows certify nothing
+NO_GUARANTEE = 3  # exit status of calibrate where few rows certify nothing
 SHARE_RIGHT = 0.7
 WORDS = 200  # of the context, which nothing compares
 SETTINGS = {"model": "generated", "temperature": 1.0}
@@ -103,7 +103,7 @@ def measured(command: str, path: Path) -> tuple[float, float]:
         text=True,
         check=False,
     )
-    if done.returncode not in {0, NO_PROMISE}:
+    if done.returncode not in {0, NO_GUARANTEE}:
         raise RuntimeError(done.stderr)
     *_, seconds, kilobytes = done.stderr.split()
     return float(seconds), 1024 * float(kilobytes)

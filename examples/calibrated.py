@@ -1,8 +1,8 @@
-"""From graded answers to a guarded chain: a threshold with a promise.
+"""From graded answers to a guarded chain: a threshold with a guarantee.
 
 python examples/calibrated.py
 
-The promise rests on 200 recorded answers; calibration/README.md describes them.
+The guarantee rests on 200 recorded answers; calibration/README.md describes them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from pathlib import Path
 from langchain_core.prompts import ChatPromptTemplate
 
 from snne_guard import SNNEGuard
-from snne_guard.evaluation import read_recordings, resolve_grader
-from snne_guard.evaluation.calibrating import calibrate
+from snne_guard.evaluation import calibrate, read_recordings, resolve_grader
 from snne_guard.langchain import embedded_model
 
 RECORDING = Path(__file__).parent / "calibration" / "recording.jsonl"

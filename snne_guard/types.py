@@ -337,7 +337,7 @@ class Assessment:
         disagreement: The value mapped to [0, 1].
         self_check: Probability that the model calls its answer correct.
         threshold: Largest ``u`` that is accepted, None when none is set.
-        certified: Whether that threshold carries a statistical promise that holds for
+        certified: Whether that threshold carries a statistical guarantee that holds for
             this call.
         p_wrong: Estimated probability that the answer is wrong, in (0, 1); None
             without a calibration that gives one.

@@ -228,7 +228,7 @@ def test_a_calibration_is_bound_to_its_check() -> None:
 @pytest.mark.parametrize(
     ("p", "certified"), [(0.9, True), (None, True), (ConnectionError("down"), False)]
 )
-def test_no_promise_is_made_where_the_check_failed(p: Any, certified: Any) -> None:
+def test_no_guarantee_is_made_where_the_check_failed(p: Any, certified: Any) -> None:
     made = calibration(self_check=SelfCheck().prompt, self_check_weight=0.5)
     options = {**made.guard_settings(), "threshold": None}
     assessment = checked(p, **options).assessment

@@ -22,7 +22,7 @@ from snne_guard.text import printable
 
 __all__ = ["calibrate"]
 
-_NO_PROMISE = 3
+_NO_GUARANTEE = 3
 """Exit status if the file was written, but a guard with it accepts nothing."""
 
 
@@ -48,13 +48,13 @@ def calibrate(
         typer.Option(
             min=0,
             max=1,
-            help="Accept this share of answers instead. Needs no grades and promises "
+            help="Accept this share of answers instead. Needs no grades and guarantees "
             "nothing about errors.",
         ),
     ] = None,
     delta: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Probability that the promise fails."),
+        typer.Option(min=0, max=1, help="Probability that the guarantee fails."),
     ] = 0.1,
     refuse_above: Annotated[
         float | None,
@@ -123,7 +123,7 @@ def calibrate(
         note(f"warning: {warning}")
     if result.calibration.threshold.value < 0:
         typer.echo(f"\nWritten to {out}; a guard with it accepts nothing.")
-        raise typer.Exit(_NO_PROMISE)
+        raise typer.Exit(_NO_GUARANTEE)
     use = f"SNNEGuard.from_calibration(model, {str(out)!r})"
     typer.echo(f"\nWritten to {out}. To use it: guard = {use}")
 

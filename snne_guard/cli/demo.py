@@ -36,14 +36,14 @@ _BEFORE = (
     "one of the smallest there are. [bold]It is often wrong[/bold], which is what a "
     "guard is for; nothing here says how accurate any model is.\n"
     f"The threshold {_THRESHOLD:.2f} is [bold]uncalibrated[/bold]: picked by eye, it "
-    "promises nothing.\n"
+    "guarantees nothing.\n"
 )
 
 _AFTER = (
     "[bold]Agreement is not truth.[/bold] The guard sees how far replies differ, not "
     "whether they are right: a mistake that the model makes every time passes it, even "
     "where a small model is asked to check its own answer. A threshold picked by eye "
-    "promises nothing: calibrate yours on answers that you have checked."
+    "guarantees nothing: calibrate yours on answers that you have checked."
 )
 
 

@@ -1,4 +1,4 @@
-"""Thresholds with a promise, calibrations, and drift."""
+"""Thresholds with a guarantee, calibrations, and drift."""
 
 from snne_guard.decision.calibration import Calibration
 from snne_guard.decision.error_probability import ErrorProbability

@@ -47,7 +47,7 @@ class Calibration:
     Attributes:
         settings: How the graded answers were drawn and scored, as plain values under
             the names in ``SETTINGS``.
-        threshold: The largest accepted ``u``, with its promise.
+        threshold: The largest accepted ``u``, with its guarantee.
         refuse: ``u`` above which an answer is always refused; None for no such limit.
         probability: Turns ``u`` into the probability of an error; None if there were
             too few labels to learn it.

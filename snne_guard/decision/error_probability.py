@@ -29,7 +29,7 @@ class ErrorProbability:
 
     Beta calibration (Kull, Silva Filho and Flach 2017): the log-odds of an error are
     ``a ln(u) - b ln(1 - u) + c`` with ``a, b >= 0``, so that the probability never
-    falls as ``u`` rises. It is an estimate; only a ``Threshold`` carries a promise.
+    falls as ``u`` rises. It is an estimate; only a ``Threshold`` carries a guarantee.
 
     Attributes:
         a: Weight of ``ln(u)``, at least 0.

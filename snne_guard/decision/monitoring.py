@@ -51,8 +51,8 @@ class DriftReport:
         )
         if self.drifted:
             return (
-                f"The uncertainties have changed: {figures}. The calibration's promise "
-                "may no longer hold; grade new answers and calibrate again."
+                f"The uncertainties have changed: {figures}. The calibration's "
+                "guarantee may no longer hold; grade new answers and calibrate again."
             )
         return (
             f"No change was found: {figures}. The test cannot see a model that errs "

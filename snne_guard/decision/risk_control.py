@@ -36,7 +36,7 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> fl
     Each test is the exact binomial one of "the error among accepted answers is above
     alpha" (Angelopoulos et al. 2021, "Learn then Test", arXiv 2110.01052, fixed
     sequence testing). The rank at which testing starts depends on the number of labels
-    alone. The promise fails with a probability of at most delta:
+    alone. The guarantee fails with a probability of at most delta:
 
     Let s be the ``u`` above that rank, and R(t) the error of all answers with ``u`` <=
     t, continuous since ties are broken at random. Call t bad where R(t) > alpha.
@@ -45,10 +45,11 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> fl
        answers, so their errors are binomial with a rate above alpha. The first test
        passes with a probability of at most delta.
     2. s is good. Let a be the upper end of the good stretch around s, so R(a) = alpha.
-       The promise fails only if the test at a passes. At the lower end b of the stretch
-       the error is alpha too, or nothing lies below. Given how many answers lie below b
-       and between b and a, the errors of both parts are binomial with rate alpha, and
-       so is their sum. The test at a passes with a probability of at most delta.
+       The guarantee fails only if the test at a passes. At the lower end b of the
+       stretch the error is alpha too, or nothing lies below. Given how many answers lie
+       below b and between b and a, the errors of both parts are binomial with rate
+       alpha, and so is their sum. The test at a passes with a probability of at most
+       delta.
 
     Only one of the two can happen. Answers with the same ``u`` are accepted together or
     not at all; only the first test splits them.
@@ -57,7 +58,7 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> fl
         u: ``(n,)`` uncertainties, ascending.
         wrong: ``(n,)`` whether each answer is wrong.
         alpha: Largest error among accepted answers, in (0, 1).
-        delta: Probability that the promise fails, in (0, 1).
+        delta: Probability that the guarantee fails, in (0, 1).
 
     Returns:
         The largest ``u`` that may be accepted, -1.0 where none may.

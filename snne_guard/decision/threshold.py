@@ -1,4 +1,4 @@
-"""The largest uncertainty that is accepted, and what is promised about it."""
+"""The largest uncertainty that is accepted, and what is guaranteed about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snne_guard.files import STRICT
 __all__ = ["Status", "Threshold"]
 
 Status = Literal["fixed", "coverage", "certified", "infeasible", "too_few_labels"]
-"""Where a threshold comes from. Only ``"certified"`` carries a promise; the last two
+"""Where a threshold comes from. Only ``"certified"`` carries a guarantee; the last two
 accept nothing."""
 
 _FEWEST_LABELS = 10
@@ -26,21 +26,22 @@ _FEWEST_LABELS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """The largest uncertainty ``u`` that is accepted, and the promise that it carries.
+    """The largest uncertainty ``u`` that is accepted, and the guarantee with it.
 
     Attributes:
         value: Largest accepted ``u`` in [0, 1]; -1.0 if nothing may be accepted.
-        status: Where the value comes from, and whether a promise holds.
-        alpha: The promised error rate among accepted answers; None without a promise.
-        delta: Probability, over the draw of the labels, that the promise fails.
+        status: Where the value comes from, and whether a guarantee holds.
+        alpha: The guaranteed error rate among accepted answers; None without a
+            guarantee.
+        delta: Probability, over the draw of the labels, that the guarantee fails.
         n_labels: Number of answers that it was made from; all graded, but for a
             coverage.
         n_accepted: How many of them it accepts.
         n_wrong: How many of the accepted ones are wrong.
         labels_needed: If there are too few labels, the smallest number that could be
             enough.
-        best_alpha: If alpha cannot be promised, the lowest error rate, in whole
-            percent, that these labels would have allowed. It is not a promise: to get
+        best_alpha: If alpha cannot be guaranteed, the lowest error rate, in whole
+            percent, that these labels would have allowed. It is not a guarantee: to get
             one, declare this rate and grade new answers.
 
     Raises:
@@ -79,21 +80,21 @@ class Threshold:
 
     @property
     def certified(self) -> bool:
-        """Whether it promises an error rate."""
+        """Whether it guarantees an error rate."""
         return self.status == "certified"
 
     @property
     def statement(self) -> str:
-        """The promise, or why there is none and what to do, in plain words."""
+        """The guarantee, or why there is none and what to do, in plain words."""
         limit = f"Answers with u <= {self.value:.4g} are accepted"
         accepted = _percent(self.n_accepted / max(self.n_labels, 1))
         alpha = _percent(self.alpha or 0)
         if self.status == "fixed":
-            return f"{limit}: a limit that someone chose, which promises nothing."
+            return f"{limit}: a limit that someone chose, which guarantees nothing."
         if self.status == "coverage":
             return (
                 f"{limit}, {accepted} of the {self.n_labels} given. Nothing is "
-                "promised about errors."
+                "guaranteed about errors."
             )
         if self.status == "certified":
             return (
@@ -104,7 +105,7 @@ class Threshold:
             )
         if self.status == "too_few_labels":
             return (
-                f"Nothing is accepted: {self.n_labels} labels are too few to promise "
+                f"Nothing is accepted: {self.n_labels} labels are too few to guarantee "
                 f"an error rate of {alpha}. Grade at least {self.labels_needed} "
                 "answers."
             )
@@ -116,13 +117,13 @@ class Threshold:
             return refused
         best = _percent(self.best_alpha)
         return (
-            f"{refused} They would have allowed {best}; to promise that, grade new "
+            f"{refused} They would have allowed {best}; to guarantee that, grade new "
             "answers."
         )
 
     @classmethod
     def fixed(cls, u: float, /) -> Self:
-        """Return a threshold that someone chose; it promises nothing.
+        """Return a threshold that someone chose; it guarantees nothing.
 
         Raises:
             ConfigurationError: If it is neither in [0, 1] nor -1.0.
@@ -133,7 +134,7 @@ class Threshold:
     def for_coverage(cls, uncertainty: ArrayLike, share: float) -> Self:
         """Return the smallest threshold that accepts a share of answers.
 
-        It needs no labels, and promises nothing about errors.
+        It needs no labels, and guarantees nothing about errors.
 
         Args:
             uncertainty: ``(n,)`` ``u`` of answers, in [0, 1]; ``inf`` for one without a
@@ -173,19 +174,19 @@ class Threshold:
     ) -> Self:
         """Return the largest threshold at which few accepted answers are wrong.
 
-        The promise, for questions drawn like the graded ones: with probability at least
-        1 - ``delta`` over their draw, at most the share ``alpha`` of the answers with
-        ``u <= value`` is wrong (Learn then Test, arXiv 2110.01052).
+        The guarantee, for questions drawn like the graded ones: with probability at
+        least 1 - ``delta`` over their draw, at most the share ``alpha`` of the answers
+        with ``u <= value`` is wrong (Learn then Test, arXiv 2110.01052).
 
         Choose ``alpha`` before you look at the labels. Trying several on the same
-        labels and keeping the best voids the promise.
+        labels and keeping the best voids the guarantee.
 
         Args:
             uncertainty: ``(n,)`` ``u`` of the graded answers, in [0, 1]; ``inf`` for
                 one without a score, which is never accepted.
             correct: ``(n,)`` 1 or True where the answer is correct, else 0 or False.
             alpha: Largest share of wrong answers among accepted ones, in (0, 1).
-            delta: Probability that the promise fails, in (0, 1).
+            delta: Probability that the guarantee fails, in (0, 1).
 
         Returns:
             The threshold; ``status`` says whether the labels allow it.
@@ -205,12 +206,12 @@ class Threshold:
         """
         alpha, delta = _share("alpha", alpha), _share("delta", delta)
         u, wrong = graded_answers(uncertainty, correct)
-        promise: dict[str, Any] = {"alpha": alpha, "delta": delta, "n_labels": len(u)}
+        guarantee: dict[str, Any] = {"alpha": alpha, "delta": delta, "n_labels": len(u)}
         # One more than the first test counts: the u of the next label is its limit.
         least = max(_FEWEST_LABELS, risk_control.least_labels(alpha, delta) + 1)
         if len(u) < least:
             return cls(
-                value=-1.0, status="too_few_labels", labels_needed=least, **promise
+                value=-1.0, status="too_few_labels", labels_needed=least, **guarantee
             )
         value = risk_control.search(u, wrong, alpha=alpha, delta=delta)
         if value >= 0:
@@ -219,7 +220,7 @@ class Threshold:
                 status="certified",
                 n_accepted=int((u <= value).sum()),
                 n_wrong=int(wrong[u <= value].sum()),
-                **promise,
+                **guarantee,
             )
         higher = (percent / 100 for percent in range(math.floor(100 * alpha) + 1, 100))
         allowed = (
@@ -228,7 +229,7 @@ class Threshold:
             if risk_control.search(u, wrong, alpha=level, delta=delta) >= 0
         )
         best = next(allowed, None)
-        return cls(value=-1.0, status="infeasible", best_alpha=best, **promise)
+        return cls(value=-1.0, status="infeasible", best_alpha=best, **guarantee)
 
 
 def _share(name: str, value: object) -> float:

@@ -266,7 +266,7 @@ def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     else:
         covered = _is_covered(call, score)
         if covered:
-            call.promises = _promises(call, score)
+            call.guarantees = _guarantees(call, score)
         else:
             call.note("uncalibrated")
         verdict = policy.scored(score.uncertainty, covered=covered)
@@ -290,7 +290,7 @@ def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     )
 
 
-def _promises(call: CallState, score: Score) -> dict[str, Any]:
+def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
     """Return what a calibration says of an answer that it covers."""
     calibration, u = call.settings.calibration, score.uncertainty
     if not isinstance(calibration, Calibration) or u is None:

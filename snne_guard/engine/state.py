@@ -50,7 +50,7 @@ class CallState:
         self.self_check: Response | None = None
         self.judgement: Response | None = None
         self.score: Score | None = None
-        self.promises: dict[str, Any] = {}
+        self.guarantees: dict[str, Any] = {}
         self.spans: tuple[Span, ...] | None = None
         self.late = False
         self._reasons: list[str] = []
@@ -195,7 +195,7 @@ class CallState:
             answer=None if self.answer is None else self.answer.first,
             samples=tuple(self.samples),
             **found,
-            **self.promises,
+            **self.guarantees,
             threshold=self.settings.policy.threshold,
             decision=decision,
             n_requested=self.settings.reply_set_size,

@@ -1,5 +1,6 @@
 """Recorded answers, their grading, and the evaluation of uncertainties on them."""
 
+from snne_guard.evaluation.calibrating import CalibrationResult, calibrate
 from snne_guard.evaluation.grade import (
     GRADERS,
     Grade,
@@ -40,6 +41,7 @@ from snne_guard.evaluation.recordings import (
 __all__ = [
     "GRADERS",
     "Bootstrap",
+    "CalibrationResult",
     "Evaluation",
     "Grade",
     "Grader",
@@ -54,6 +56,7 @@ __all__ = [
     "auroc",
     "bert_score",
     "bootstrap",
+    "calibrate",
     "evaluate",
     "graded",
     "merge_recordings",

@@ -31,7 +31,7 @@ class CalibrationResult:
         correct: ``(n,)`` their grades, 1 right and 0 wrong; empty for a coverage.
         unscored: Why answers can never be accepted, as reason codes with their counts.
         n_ungraded: Recordings that were left out since they have no grade.
-        warnings: What a reader of the promise should know, in sentences.
+        warnings: What a reader of the guarantee should know, in sentences.
     """
 
     calibration: Calibration
@@ -56,14 +56,14 @@ def calibrate(
     """Make a calibration of recordings.
 
     Declare the error rate before you look at the labels: trying several and keeping the
-    best voids the promise.
+    best voids the guarantee.
 
     Args:
         recordings: All drawn in one way, of questions like those to come. They are
             read one by one, and only numbers are kept.
         error_rate: Largest share of wrong answers among the accepted ones, in (0, 1).
         coverage: The share of answers to accept, in (0, 1), instead of an error rate.
-            It needs no grades and promises nothing about errors.
+            It needs no grades and guarantees nothing about errors.
         delta: Probability that the error rate is higher nonetheless, in (0, 1).
         refuse: ``u`` above which the guard always refuses, None for no such limit.
         grader: Grades answers without a label; None leaves them out.
@@ -73,7 +73,7 @@ def calibrate(
         ConfigurationError: If an option makes no sense, or the recordings were not all
             drawn in one way.
         InputError: If too few samples were recorded, or the grades cannot carry a
-            promise.
+            guarantee.
         ScoringError: If the similarity or the method failed.
         MissingExtraError: If scipy or scikit-learn is not installed.
 
@@ -160,8 +160,8 @@ def _warnings(calibration: Calibration) -> Iterator[str]:
     programs = [name for name in calibration.graders if name != "label"]
     if programs:
         yield (
-            f"a program graded ({', '.join(programs)}): the promise is about how often "
-            "it calls an answer wrong"
+            f"a program graded ({', '.join(programs)}): the guarantee is about how "
+            "often it calls an answer wrong"
         )
     if calibration.settings.get("model") is None:
         yield (
@@ -170,4 +170,4 @@ def _warnings(calibration: Calibration) -> Iterator[str]:
         )
     if len(calibration.reply_models) > 1:
         names = ", ".join(calibration.reply_models)
-        yield f"several models replied ({names}); the promise is about that mixture"
+        yield f"several models replied ({names}); the guarantee is about that mixture"

@@ -129,10 +129,10 @@ def calibrate_spans(
     delta: float = 0.1,
     similarity: str | SpanSimilarity | None = None,
 ) -> Threshold:
-    """Return a threshold for parts that carries a promise.
+    """Return a threshold for parts that carries a guarantee.
 
     The sentences of one answer are right or wrong together more often than by chance,
-    so one of each answer is used, chosen by the answer's id. The promise is about a
+    so one of each answer is used, chosen by the answer's id. The guarantee is about a
     sentence that is chosen in the same way: at most the share ``alpha`` of those with
     an uncertainty up to the threshold is wrong, with confidence 1 - ``delta``.
 
@@ -141,7 +141,7 @@ def calibrate_spans(
             ``main_answer``, ``samples``, ``sentences`` and, for each of these, a 1
             (right) or 0 (wrong) in ``sentence_labels``; ``question`` where known.
         alpha: Largest share of wrong sentences among those that are not marked.
-        delta: Probability that the promise fails.
+        delta: Probability that the guarantee fails.
         similarity: As for ``score_spans``.
 
     Raises:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cost_model, guard_overhead, import_time, promises, scale, server
+from benchmarks import (
+    cost_model,
+    guarantees,
+    guard_overhead,
+    import_time,
+    scale,
+    server,
+)
 from benchmarks._server import served
 
 
@@ -45,11 +52,11 @@ def test_the_server_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.main() == 0
 
 
-def test_no_promise_of_a_threshold_is_broken(
+def test_no_guarantee_of_a_threshold_is_broken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(promises, "LABELS", (100,))
-    assert promises.main(["--draws", "20"]) == 0
+    monkeypatch.setattr(guarantees, "LABELS", (100,))
+    assert guarantees.main(["--calibrations", "20"]) == 0
     rows = capsys.readouterr().out.splitlines()[4:]
     assert len(rows) == 16
     assert rows[0].startswith("| AUROC 0.80, 30% wrong | 0.1 | 100 |")

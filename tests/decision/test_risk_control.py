@@ -86,7 +86,7 @@ def outcomes() -> Iterator[tuple[int, ...]]:
 def truth(rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
     """Shares of right and wrong answers at each score, and the error up to each.
 
-    One of the three errors lies just above alpha, where a promise breaks most easily.
+    One of the three errors lies just above alpha, where a guarantee breaks most easily.
     """
     shares = rng.dirichlet(np.full(len(VALUES), rng.choice([0.5, 1.0, 3.0])))
     errors = rng.random(len(VALUES))
@@ -101,7 +101,7 @@ def truth(rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def worst() -> float:
-    """Return the largest probability, over many truths, that the promise fails."""
+    """Return the largest probability, over many truths, that the guarantee fails."""
     counts = np.array(list(outcomes()))
     values = []
     for one in counts:
@@ -124,5 +124,5 @@ def worst() -> float:
     return found
 
 
-def test_the_promise_holds_exactly_whatever_the_truth() -> None:
+def test_the_guarantee_holds_exactly_whatever_the_truth() -> None:
     assert DELTA / 2 < worst() <= DELTA  # above the half: the truths were hard

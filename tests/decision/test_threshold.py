@@ -15,12 +15,12 @@ from tests.decision.support import answers
 from tests.support.calibrations import CERTIFIED
 
 
-def test_a_chosen_limit_promises_nothing() -> None:
+def test_a_chosen_limit_guarantees_nothing() -> None:
     found = Threshold.fixed(0.4)
     assert (found.value, found.status, found.certified) == (0.4, "fixed", False)
     assert found.statement == (
         "Answers with u <= 0.4 are accepted: a limit that someone chose, which "
-        "promises nothing."
+        "guarantees nothing."
     )
 
 
@@ -44,7 +44,7 @@ def test_the_statements_are_sentences_with_numbers() -> None:
     few = Threshold.for_error_rate(*answers(100), alpha=0.01)
     assert (few.status, few.value, few.labels_needed) == ("too_few_labels", -1.0, 231)
     assert few.statement == (
-        "Nothing is accepted: 100 labels are too few to promise an error rate of 1%. "
+        "Nothing is accepted: 100 labels are too few to guarantee an error rate of 1%. "
         "Grade at least 231 answers."
     )
 
@@ -86,7 +86,7 @@ def test_a_coverage_is_the_smallest_u_that_accepts_the_share() -> None:
     assert not found[0].certified
     assert found[0].statement == (
         "Answers with u <= 0.1 are accepted, 20% of the 5 given. Nothing is "
-        "promised about errors."
+        "guaranteed about errors."
     )
     with pytest.raises(InputError, match=r"scores for 80\.0% .* got 50\.0%"):
         Threshold.for_coverage([0.1, math.inf], 0.8)

@@ -108,7 +108,7 @@ def test_options_that_make_no_sense_are_refused(
         calibrate(rows(), **options)
 
 
-def test_grades_that_can_promise_nothing_are_refused() -> None:
+def test_grades_that_can_guarantee_nothing_are_refused() -> None:
     with pytest.raises(InputError, match="none of the 120 answers has a grade: grade"):
         calibrate(rows(label=None), error_rate=0.1)
     with pytest.raises(InputError, match="expected at least one recording, got none"):

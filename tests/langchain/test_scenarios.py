@@ -1,7 +1,7 @@
 """What a provider may do, a row each, and what a guard makes of it.
 
-Every row is a guard with a reply set of five, ``threshold=0.4`` and ``on_uncertain="refuse"``
-on a real ChatOpenAI. Where a row says nothing else, the provider answers "Paris" five
+Every row is a guard with ``n=5``, ``threshold=0.4`` and ``on_uncertain="refuse"`` on a
+real ChatOpenAI. Where a row says nothing else, the provider answers "Paris" five
 times and well: one request for the answer, one for four samples, and WSNNE accepts.
 """
 

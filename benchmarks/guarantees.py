@@ -1,13 +1,13 @@
-"""Whether the promise of a threshold is kept: calibrations whose truth is known.
+"""Whether the guarantee of a threshold is kept: calibrations whose truth is known.
 
 Each row makes many calibrations from draws of one kind of questions; some kinds have
 ties, and some have errors that fall as u rises. At most delta of the calibrations may
-accept more wrong answers than promised. The last column is the naive rule: the largest
-threshold whose empirical error is at most alpha.
+accept more wrong answers than guaranteed. The last column is the naive rule: the
+largest threshold whose empirical error is at most alpha.
 
-    python -m benchmarks.promises [--draws 1000]
+    python -m benchmarks.guarantees [--calibrations 1000]
 
-The exit status is 1 where a promise is broken by more than three standard errors.
+The exit status is 1 where a guarantee is broken by more than three standard errors.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def steps(edges: tuple[float, ...], rates: tuple[float, ...]) -> Questions:
 
 
 def kinds() -> Iterator[Questions]:
-    """Yield the kinds of questions that promises are tried on."""
+    """Yield the kinds of questions that guarantees are tried on."""
     yield binormal(0.8, 0.3)
     yield binormal(0.8, 0.15)
     yield binormal(0.9, 0.3)
@@ -108,17 +108,19 @@ def naive(u: FloatArray, wrong: BoolArray, alpha: float) -> float:
     return float(u[kept[-1]]) if kept.size else -1.0
 
 
-def outcome(questions: Questions, *, n: int, alpha: float, draws: int) -> list[float]:
+def outcome(
+    questions: Questions, *, n: int, alpha: float, calibrations: int
+) -> list[float]:
     """Make so many calibrations from ``n`` labels each, and compare with the truth.
 
     Returns:
         The share of them that accept anything; the mean share of all answers that is
-        accepted; the share of them that accept more wrong answers than promised, and
+        accepted; the share of them that accept more wrong answers than guaranteed, and
         the same for the naive rule.
     """
     random = np.random.default_rng(zlib.crc32(f"{questions.name} {n}".encode()))
     rows = []
-    for _ in range(draws):
+    for _ in range(calibrations):
         u, wrong = questions.draw(random, n)
         share, error = questions.accepted(search(u, wrong, alpha=alpha, delta=DELTA))
         _, naive_error = questions.accepted(naive(u, wrong, alpha))
@@ -132,10 +134,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--draws", type=int, default=1000)
-    draws = parser.parse_args(arguments).draws
-    allowed = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / draws)
-    print(f"{draws} calibrations a row, delta {DELTA:g}\n")
+    parser.add_argument("--calibrations", type=int, default=1000)
+    calibrations = parser.parse_args(arguments).calibrations
+    allowed = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / calibrations)
+    print(f"{calibrations} calibrations a row, delta {DELTA:g}\n")
     print("| questions | alpha | labels | certified | accepted | broken | naive rule |")
     print("|---" * 7 + "|")
     status = 0
@@ -143,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
         for alpha in ALPHAS:
             for n in LABELS:
                 certified, accepted, broken, by_naive = outcome(
-                    questions, n=n, alpha=alpha, draws=draws
+                    questions, n=n, alpha=alpha, calibrations=calibrations
                 )
                 mark = " BROKEN" if broken > allowed else ""
                 status = status or int(bool(mark))
