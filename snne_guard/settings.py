@@ -66,8 +66,7 @@ class GuardSettings:
     """The options of a guard, as ``SNNEGuard`` documents them, and one more.
 
     Attributes:
-        include_answer: Whether the answer is in the reply set. If not, ``n`` samples
-            are drawn in addition to it, as in the paper.
+        include_answer: Whether the answer is in the reply set; in the paper it is not.
         self_check_turn: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
@@ -140,8 +139,8 @@ class GuardSettings:
 
     @property
     def reply_set_size(self) -> int:
-        """Replies of the reply set, all that ``n`` counts but the self-check."""
-        return self.n - 1 if self.self_check_turn else self.n
+        """Replies of the reply set that are drawn."""
+        return self.n_samples + self.include_answer
 
     @property
     def withholds(self) -> bool:
@@ -152,7 +151,7 @@ class GuardSettings:
     @property
     def n_samples(self) -> int:
         """Samples that are drawn in addition to the answer."""
-        return self.reply_set_size - 1 if self.include_answer else self.reply_set_size
+        return self.n - 1 - bool(self.self_check_turn)
 
     def similarity_for(self, method: Method, /) -> str | Similarity:
         """Return what a method compares replies with."""
@@ -223,7 +222,8 @@ class GuardSettings:
 
     def _check_numbers(self) -> None:
         what = "n, with a self-check," if self.self_check_turn else "n"
-        check_whole(self.n, what=what, least=3 if self.self_check_turn else 2)
+        least = 2 + bool(self.self_check_turn) + (not self.include_answer)
+        check_whole(self.n, what=what, least=least)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         for price in ("prompt", "completion", "cached"):
@@ -249,7 +249,10 @@ class GuardSettings:
             raise ConfigurationError(msg)
         name, compare = resolve_similarity(self.similarity_for(method))
         method.check_similarity(compare, name=name)
-        if self.policy.threshold is not None and method.bounds(self.n) is None:
+        if (
+            self.policy.threshold is not None
+            and method.bounds(self.reply_set_size) is None
+        ):
             msg = (
                 "a threshold needs a method whose values are bounded, got "
                 f"{method.name!r}, which has no u"

@@ -94,7 +94,8 @@ class View:
         A part has no log-probabilities, since those are of the whole reply. If there
         is nothing to compare, the sample is unreadable.
         """
-        sample = replace(sample, view=self.name)
+        if sample.view != self.name:
+            sample = replace(sample, view=self.name)
         ended = sample.refused or sample.truncated or sample.tool_calls is not None
         if self.extract is None or ended:
             return sample

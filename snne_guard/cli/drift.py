@@ -12,7 +12,7 @@ from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.evaluation.recorded_calls import PLAIN
 from snne_guard.evaluation.recordings import read_recordings
-from snne_guard.evaluation.scoring import score_recordings
+from snne_guard.evaluation.replaying import score_recordings
 
 __all__ = ["drift"]
 

@@ -165,9 +165,11 @@ class Calibration:
 
     @property
     def _reply_set_size(self) -> int | None:
-        n = self.settings.get("n")
-        has_check = self.settings.get("self_check") is not None
-        return n - 1 if n is not None and has_check else n
+        n: int | None = self.settings.get("n")
+        if n is None:
+            return None
+        apart = self.settings.get("include_answer") is False
+        return n - apart - (self.settings.get("self_check") is not None)
 
     def _is_reply(self, name: str | None) -> bool:
         # What a provider serves under one name changes: where the graded replies

@@ -53,7 +53,9 @@ def guarded_call(request: Request, /) -> Call:
     An exception that is thrown in (a cancellation, an interrupt) ends the call with an
     outcome that has it as ``error`` and says what the call has cost so far.
     """
-    call = CallState(request, wants_logprobs=_wants_logprobs(request))
+    disabled = is_disabled() and not request.replayed
+    wants_logprobs = not disabled and _wants_logprobs(request)
+    call = CallState(request, disabled=disabled, wants_logprobs=wants_logprobs)
     try:
         ended = yield from _draw_all(call)
         if ended is not None:
@@ -71,8 +73,7 @@ def guarded_call(request: Request, /) -> Call:
 
 def _wants_logprobs(request: Request) -> bool:
     """Return whether draws of this call should ask for log-probabilities."""
-    useless = request.state.method == "snne" or is_disabled()
-    if useless or not request.capabilities.logprobs:
+    if request.state.method == "snne" or not request.capabilities.logprobs:
         return False
     return resolve_method(request.settings.method, logprobs=True).needs_logprobs
 
@@ -111,8 +112,10 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
 
 def _why_skipped(call: CallState) -> str | None:
     """Return why the user wants no score of this call, None where one is wanted."""
-    if is_disabled():
+    if call.disabled:
         return "disabled"
+    if call.request.replayed:
+        return None
     sampled = random.random() < call.settings.sample_rate  # noqa: S311 - no secret
     return None if sampled else "not_sampled"
 
@@ -151,7 +154,8 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
         further = tuple(call.draw("sample", view=view) for view in missing)
         yield from call.send(further)
         state.n_ignored |= len(call.samples) > had
-    if _missing_views(call) and (call.errors or not call.late):
+        missing = _missing_views(call)
+    if missing and (call.errors or not call.late):
         call.note("samples_failed")
     # In the order of the views, so that the first k are what a smaller n would draw.
     call.samples = [*filter(None, call.samples_in_turn)]
@@ -164,7 +168,7 @@ def _without_answer(call: CallState) -> Outcome:
         seconds = call.settings.timeout or 0.0
         msg = f"the model did not answer within timeout={seconds:g} seconds"
         return call.fail(GuardTimeoutError(msg, timeout=seconds))
-    if call.settings.fallback is None or is_disabled():
+    if call.settings.fallback is None or call.disabled:
         return call.fail(call.answer_error)
     assessment = call.assess("fallback")
     error = call.answer_error

@@ -103,6 +103,8 @@ class Request:
         answer_settings: What the answer is drawn with (``answer_temperature``,
             ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
         run_id: The LangChain run of the call.
+        replayed: Whether its replies exist already, so that the options that leave a
+            call unscored have no effect.
     """
 
     settings: GuardSettings
@@ -119,6 +121,7 @@ class Request:
     observers: Observers = field(default_factory=Observers, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None
+    replayed: bool = False
 
     @property
     def views(self) -> tuple[View | None, ...]:

@@ -33,8 +33,11 @@ _log = logging.getLogger(__name__)
 class CallState:
     """What one call has brought so far: replies, errors, cost, reasons and score."""
 
-    def __init__(self, request: Request, *, wants_logprobs: bool) -> None:
+    def __init__(
+        self, request: Request, *, disabled: bool, wants_logprobs: bool
+    ) -> None:
         self.request = request
+        self.disabled = disabled
         self.wants_logprobs = wants_logprobs
         self.settings = request.settings
         self.started = time.monotonic()

@@ -23,9 +23,8 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.engine import Draw, Failure, Outcome, Request, Response, Sender
-from snne_guard.engine.call import guarded_call
-from snne_guard.engine.protocol import Work
+from snne_guard.engine import Draw, Failure, Request, Response, Sender, replay
+from snne_guard.engine.protocol import Draws
 from snne_guard.engine.retrying import ATTEMPTS, is_transient_status
 from snne_guard.evaluation.jsonl import digest, json_line, read_objects
 from snne_guard.evaluation.recorder import RecordingRun
@@ -135,26 +134,8 @@ class _Exchanges:
         return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
-def _replay(request: Request, sender: Sender, exchanges: _Exchanges) -> Outcome | None:
-    """Carry out a call with the replies that are there; None where one is missing."""
-    call = guarded_call(request)
-    result: Any = None
-    try:
-        while True:
-            wanted = call.send(result)
-            if not isinstance(wanted, Work):
-                result = [_sent(sender, draw) for draw in wanted]
-                if exchanges.missing:
-                    call.close()
-                    return None
-            else:
-                try:
-                    result = wanted.function()
-                except Exception as error:  # noqa: BLE001 - a failure is an outcome
-                    result = Failure(error=error)
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome
+class _MissingReplyError(Exception):
+    """The batch with a reply has not ended yet."""
 
 
 def _sent(sender: Sender, draw: Draw) -> Response | Failure:
@@ -317,11 +298,17 @@ def _draw(
 ) -> Assessment | Exception | None:
     """Return what came of a question, or why nothing did; None while it is open."""
     exchanges.open(question.id)
+
+    def respond(draws: Draws) -> list[Response | Failure | None]:
+        results = [_sent(sender, draw) for draw in draws]
+        if exchanges.missing:
+            raise _MissingReplyError
+        return [*results]
+
     try:
-        outcome = _replay(*prepare(question), exchanges)
-        drawn: Assessment | Exception | None = (
-            None if outcome is None else outcome.assessed()
-        )
+        request, sender = prepare(question)
+        return replay(request, respond).assessed()
+    except _MissingReplyError:
+        return None
     except Exception as error:  # noqa: BLE001 - the next question may succeed
-        drawn = error
-    return None if exchanges.missing else drawn
+        return error

@@ -14,7 +14,7 @@ from snne_guard.decision import Calibration, ErrorProbability, Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.scoring import score_recordings
+from snne_guard.evaluation.replaying import score_recordings
 from snne_guard.types import FloatArray, IntArray
 
 __all__ = ["CalibrationResult", "calibrate"]

@@ -11,13 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
-from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn, recorded_replies
+from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn
 from snne_guard.evaluation.recordings import Recording, shard_of
-from snne_guard.scorers import score
-from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import Cost, Prices, Reply, RequestCost
+from snne_guard.evaluation.replaying import RecordedCall, view_named
+from snne_guard.self_check import UNKNOWN
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Cost, Prices, RequestCost
+from snne_guard.views import View
 
 __all__ = ["Recipe", "RecipeComparison", "RecipeTable"]
 
@@ -76,30 +77,25 @@ class RecipeComparison:
 
 @dataclass(slots=True, kw_only=True)
 class _Plan:
-    """A recipe while it is measured.
+    """A recipe while it is measured: the options of a guard, and a name.
 
     Attributes:
-        places: Which of the recorded samples it takes.
-        views: Their views.
-        check: Whether its last call is a self-check.
         us: ``u`` of each question, 1 where a guard has none.
         cost: Total over the questions, None once one of them does not state it.
     """
 
     name: str
-    places: tuple[int, ...]
-    views: tuple[str, ...]
-    check: bool
+    settings: GuardSettings
     us: list[float] = field(default_factory=list[float])
     cost: Cost | None = field(default_factory=Cost)
 
     @property
-    def calls(self) -> int:
-        return 1 + len(self.places) + self.check
+    def self_check(self) -> bool:
+        return self.settings.self_check_turn is not None
 
     @property
     def key(self) -> str:
-        return f"{self.calls} {self.name}"
+        return f"{self.settings.n} {self.name}"
 
 
 class RecipeTable:
@@ -131,11 +127,11 @@ class RecipeTable:
         """
         if correct is None:
             return
-        answer, samples = recorded_replies(row)
-        # A check that says neither Yes nor No is recorded in the settings alone.
+        call = RecordedCall(row)
+        # A self-check that says neither Yes nor No is recorded in the settings alone.
         asked = (row.settings or {}).get("self_check")
         checked = row.self_check is not None or asked is not None
-        layout = tuple(each.view or PLAIN for each in samples), checked
+        layout = call.views, checked
         if self._layout is None:
             self._layout = layout
             plans = [*_plans(layout[0], self._calls, checked=checked)]
@@ -146,14 +142,15 @@ class RecipeTable:
         self._correct.append(correct)
         requests = how_drawn(row).requests
         p_correct = UNKNOWN if row.self_check is None else row.self_check
-        scored = {
-            places: _disagreement(row, answer, [samples[at] for at in places])
-            for places in {plan.places for plan in self._plans}
-        }
+        disagreement: dict[tuple[View | None, ...], float | None] = {}
         for plan in self._plans:
-            u = scored[plan.places]
-            if u is not None and plan.check:
-                u = SelfCheck().uncertainty(disagreement=u, p_correct=p_correct)
+            turn, drawn = plan.settings.self_check_turn, plan.settings.sample_views
+            if drawn not in disagreement:  # a self-check changes nothing of the replies
+                found = call.assessed(plan.settings, question=row.question)
+                disagreement[drawn] = found.disagreement
+            u = disagreement[drawn]
+            if u is not None and turn is not None:
+                u = turn.uncertainty(disagreement=u, p_correct=p_correct)
             plan.us.append(1.0 if u is None else u)
             cost = _cost(requests, plan)
             plan.cost = plan.cost and cost and plan.cost + cost
@@ -173,8 +170,8 @@ class RecipeTable:
         recipes = {
             plan.key: Recipe(
                 name=plan.name,
-                calls=plan.calls,
-                rounds=1 + plan.check,
+                calls=plan.settings.n,
+                rounds=1 + plan.self_check,
                 auroc=figures.interval(plan.key, "auroc"),
                 cost=_priced(plan.cost, self._prices),
             )
@@ -219,37 +216,30 @@ class RecipeTable:
 
 def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan]:
     """Yield the recipes for which there are samples, the plain one first."""
-    kinds = {name: {name} for name in (PLAIN, *turns)}
+    kinds = {name: [name] for name in (PLAIN, *turns)}
     if len(set(turns)) > 1:
-        kinds.setdefault("views", set(turns))
+        kinds.setdefault("views", [*dict.fromkeys(turns)])
     for n, (name, taken) in itertools.product(sorted({*_CALLS, calls}), kinds.items()):
-        places = [at for at, view in enumerate(turns) if view in taken]
-        for check in (False, True) if checked else (False,):
-            samples = n - 1 - check
-            if 0 < samples <= len(places):
-                yield _Plan(
-                    name=f"{name} + self-check" if check else name,
-                    places=tuple(places[:samples]),
-                    views=tuple(turns[at] for at in places[:samples]),
-                    check=check,
+        recorded = sum(view in taken for view in turns)
+        for self_check in (False, True) if checked else (False,):
+            if 0 < n - 1 - self_check <= recorded:
+                settings = GuardSettings(
+                    n=n,
+                    method="snne",
+                    views=[] if taken == [PLAIN] else [*map(view_named, taken)],
+                    self_check=self_check,
                 )
-
-
-def _disagreement(
-    row: Recording, answer: Reply, samples: Sequence[Reply]
-) -> float | None:
-    """Return what a guard would have scored, None where it would not have."""
-    reply_set = reply_set_of(answer, samples, include_answer=True)
-    enough = max(2, math.ceil((1 + len(samples)) / 2))  # min_replies of a guard
-    if not reply_set.answer_readable or len(reply_set.texts) < enough:
-        return None
-    return score(reply_set.texts, question=row.question, method="snne").disagreement
+                yield _Plan(
+                    name=f"{name} + self-check" if self_check else name,
+                    settings=settings,
+                )
 
 
 def _cost(requests: Sequence[RequestCost], plan: _Plan) -> Cost | None:
     """Return what a recipe takes for a question, None if its recording does not say."""
     total = Cost()
-    left = Counter([("answer", PLAIN), *(("sample", view) for view in plan.views)])
+    views = (PLAIN if v is None else v.name for v in plan.settings.sample_views)
+    left = Counter([("answer", PLAIN), *(("sample", view) for view in views)])
     for request in requests:
         kind = (request.role, request.view or PLAIN)
         taken = min(left[kind], request.replies)
@@ -261,7 +251,7 @@ def _cost(requests: Sequence[RequestCost], plan: _Plan) -> Cost | None:
                 completion_tokens=round(share * request.completion_tokens),
                 reasoning_tokens=round(share * request.reasoning_tokens),
             )
-        elif request.role == "self_check" and plan.check:
+        elif request.role == "self_check" and plan.self_check:
             total += request
     return None if any(left.values()) else total
 

@@ -256,7 +256,7 @@ class SNNEGuard(GuardedCalls):
             **options: Further options of ``SNNEGuard``.
         """
         paper = {
-            "n": 10,
+            "n": 11,
             "include_answer": False,
             "method": "snne",
             "similarity": "rouge_l_paper",

@@ -110,12 +110,13 @@ def test_a_coverage_needs_no_labels(tmp_path: Path, out: Path) -> None:
     recording = write(tmp_path / "bare.jsonl", label=None)
     found = run(
         *("calibrate", recording, "--coverage", 0.6, "--refuse-above", 0.9),
-        *("--without-answer", "--n", 2, "--out", out),
+        *("--without-answer", "--n", 3, "--out", out),
     )
     assert found.exit_code == 0, found.output
     assert "COVERAGE" in found.stdout
     made = Calibration.load(out)
     assert (made.refuse, made.settings["include_answer"]) == (0.9, False)
+    assert made.settings["n"] == 3
 
 
 def test_a_part_of_the_questions_and_views_is_calibrated(

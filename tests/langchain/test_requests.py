@@ -42,6 +42,7 @@ def test_paper_draws_ten_samples_and_leaves_the_answer_out() -> None:
     watcher = Watcher()
     with Server(split("Paris", *APART)) as server:
         guard = SNNEGuard.paper(chat_openai(server), observers=[watcher])
+        assert guard.n == 11  # the answer too is paid for
         record = metadata_of(guard.invoke("Where?"))
         assert [asked.n for asked in server.samples] == [10]
         assert not any(asked.logprobs for asked in server.requests)

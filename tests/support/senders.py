@@ -7,9 +7,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 
-from snne_guard.engine import Draw, Failure, Outcome, Request, Response
-from snne_guard.engine.call import guarded_call
-from snne_guard.engine.protocol import Draws, Work
+from snne_guard.engine import Draw, Failure, Outcome, Request, Response, replay
 from snne_guard.types import Cost, Reply
 
 Scripted = str | BaseException | Reply | Response
@@ -34,7 +32,6 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
 
     A ``TimeoutError`` in the script leaves its request open at the deadline.
     """
-    call = guarded_call(request)
     counts = {"answer": 0, "sample": 0, "self_check": 0, "judge": 0}
 
     def result_of(draw: Draw) -> Response | Failure | None:
@@ -49,20 +46,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
         except BaseException as error:  # noqa: BLE001 - as a driver does
             return Failure(error=error)
 
-    try:
-        wanted: Draws | Work = next(call)
-        while True:
-            if not isinstance(wanted, Work):
-                wanted = call.send([result_of(draw) for draw in wanted])
-            else:
-                try:
-                    result = wanted.function()
-                except Exception as error:  # noqa: BLE001 - as a driver does
-                    result = Failure(error=error)
-                wanted = call.send(result)
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome
+    return replay(request, lambda draws: [*map(result_of, draws)])
 
 
 def _whole(scripted: Iterable[Scripted]) -> Response:

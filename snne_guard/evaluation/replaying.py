@@ -1,0 +1,322 @@
+"""Recordings as a guard would have met them: their replies go through its engine."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from snne_guard.decision.calibration import ANSWER_SETTINGS
+from snne_guard.engine import (
+    Draw,
+    Failure,
+    GuardState,
+    ProviderCapabilities,
+    Request,
+    Response,
+    replay,
+)
+from snne_guard.engine.protocol import Draws
+from snne_guard.errors import InputError, ScoringError, SnneGuardError
+from snne_guard.evaluation.recorded_calls import (
+    PLAIN,
+    check_same_settings,
+    how_drawn,
+    recorded_replies,
+)
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.scorers import Method, resolve_method
+from snne_guard.self_check import SelfCheck
+from snne_guard.settings import GuardSettings
+from snne_guard.similarity import resolve_similarity
+from snne_guard.types import Assessment, FloatArray, Reply, Similarity
+from snne_guard.views import View
+
+__all__ = ["RecordedCall", "RecordedScores", "score_recordings", "view_named"]
+
+_SHARED_SETTINGS = (
+    *("model", "temperature", *ANSWER_SETTINGS),
+    *("system", "completion", "views"),
+)
+"""Settings that affect how often an answer is wrong, or how far answers differ, and so
+must be the same in all recordings."""
+
+_HARMLESS = frozenset(
+    {"answer_truncated", "no_threshold", "self_check_unknown", "temperature_unset"}
+)
+"""Reasons that keep no answer from being accepted."""
+
+_TAKES = ProviderCapabilities(n=True, logprobs=True)
+
+
+@cache
+def view_named(name: str) -> View:
+    """Return a view whose replies were read when they were recorded."""
+    return View(name, list)
+
+
+class RecordedCall:
+    """The recorded replies to a question, for guards with any options to draw from.
+
+    Args:
+        recording: The question.
+
+    Attributes:
+        views: The view of each sample; ``"plain"`` without views.
+
+    Raises:
+        InputError: The recording's details do not fit its replies.
+    """
+
+    def __init__(self, recording: Recording, /) -> None:
+        answer, samples = recorded_replies(recording)
+        self.views = tuple(sample.view or PLAIN for sample in samples)
+        self._recording = recording
+        self._answer = answer
+        self._samples: defaultdict[str, list[Reply]] = defaultdict(list)
+        for sample in samples:
+            # A guard without views knows nothing of one that is called plain.
+            kept = replace(sample, view=None) if sample.view == PLAIN else sample
+            self._samples[sample.view or PLAIN].append(kept)
+        self._state = GuardState()
+
+    def assessed(
+        self,
+        settings: GuardSettings,
+        *,
+        question: str | None,
+        errors_end_it: bool = False,
+    ) -> Assessment:
+        """Return what a guard would have found.
+
+        Args:
+            settings: The options of the guard; its views are those of ``view_named``.
+            question: What the guard takes for the question.
+            errors_end_it: Whether what scoring raises is raised.
+
+        Raises:
+            InputError: There are too few samples.
+        """
+        left = {view: iter(replies) for view, replies in self._samples.items()}
+
+        def brought(draw: Draw) -> Response:
+            if draw.role == "self_check":
+                p_correct = self._recording.self_check
+                return Response(replies=(self._answer,), p_correct=p_correct)
+            replies = [self._answer]
+            if draw.role != "answer":
+                view = PLAIN if draw.view is None else draw.view.name
+                replies = [*islice(left.get(view, ()), draw.n)]
+                if len(replies) < draw.n:
+                    raise self._too_few(settings)
+            if not draw.logprobs:  # a guard that does not ask for them cannot use them
+                replies = [*map(_without_logprobs, replies)]
+            return Response(replies=tuple(replies))
+
+        def respond(draws: Draws) -> list[Response | Failure | None]:
+            return [brought(draw) for draw in draws]
+
+        request = Request(
+            settings=settings,
+            state=self._state,
+            capabilities=_TAKES,
+            question=question,
+            tools_bound=self._answer.tool_calls is not None,
+            replayed=True,
+        )
+        return replay(request, respond, errors_end_it=errors_end_it).assessment
+
+    def _too_few(self, settings: GuardSettings) -> InputError:
+        views = {PLAIN if v is None else v.name for v in settings.sample_views}
+        there = sum(map(self.views.count, views))
+        return InputError(
+            f"expected at least {settings.n_samples} samples of each question, "
+            f"recording {self._recording.id!r} has {there}. Give a smaller n"
+        )
+
+
+def _without_logprobs(reply: Reply) -> Reply:
+    return reply if not reply.token_logprobs else replace(reply, token_logprobs=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedScores:
+    """What a guard would have found, had it drawn what was recorded.
+
+    Attributes:
+        settings: How the recordings were drawn and scored, as of ``Calibration``.
+        reply_models: Names of the model that the replies carried.
+        temperature_set: Whether the provider took the sampling temperature.
+        uncertainty: ``(n,)`` ``u`` of each answer; ``inf`` where the guard could never
+            accept it, since a reply of its set is missing or cannot be compared.
+        unscored: Why, as reason codes with their counts.
+    """
+
+    settings: Mapping[str, Any]
+    reply_models: tuple[str, ...]
+    temperature_set: bool
+    uncertainty: FloatArray
+    unscored: Counter[str]
+
+
+def score_recordings(
+    recordings: Iterable[Recording],
+    /,
+    *,
+    method: str | Method = "snne",
+    similarity: str | Similarity | None = None,
+    n: int | None = None,
+    include_answer: bool = True,
+    self_check: SelfCheck | None = None,
+    views: Sequence[str] | None = None,
+    bare_question: bool = False,
+    model: str | None = None,
+) -> RecordedScores:
+    """Score recordings as a guard with these options would have scored them.
+
+    Args:
+        recordings: At least one, all drawn as the first was. They are read one by one,
+            and only numbers are kept.
+        method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
+            log-probabilities, else SNNE.
+        similarity: As the guard has it; None for the method's default.
+        n: As the guard has it: the answer, its samples, and the self-check if there is
+            one; None for all that the first recording has.
+        include_answer: Whether the delivered answer is scored with its samples.
+        self_check: As the guard has it; None for a guard without one.
+        views: The views of the guard, some of those that were recorded; None for all.
+        bare_question: Whether the guard is told the question without its context, by
+            its option ``question``.
+        model: Name of the model, where the recordings do not say it.
+
+    Raises:
+        ConfigurationError: If an option makes no sense, or the recordings were not all
+            drawn in one way.
+        InputError: If there are no recordings, one has too few samples, or none can be
+            scored.
+        ScoringError: If the similarity or the method failed.
+    """
+    rows = iter(recordings)
+    first = next(rows, None)
+    if first is None:
+        msg = "expected at least one recording, got none"
+        raise InputError(msg)
+    taken = _views_taken(first, views)
+    logprobs = (first.main_logprobs, *(first.token_logprobs or [None]))
+    chosen = resolve_method(method, logprobs=all(logprobs))
+    name, function = resolve_similarity(similarity or chosen.default_similarity)
+    if n is None:
+        samples = sum(view in taken for view in RecordedCall(first).views)
+        n = 1 + samples + (self_check is not None)
+    settings = GuardSettings(
+        n=n,
+        method=chosen,
+        similarity=function,
+        temperature=how_drawn(first).temperature,
+        self_check=self_check or False,
+        views=[] if taken == [PLAIN] else [*map(view_named, taken)],
+        include_answer=include_answer,
+    )
+    uncertainty: list[float] = []
+    unscored: Counter[str] = Counter()
+    models: dict[str, None] = {}
+    shared = _shared_settings(first)
+    for row in chain([first], rows):
+        check_same_settings(shared, _shared_settings(row), name=f"recording {row.id!r}")
+        models |= dict.fromkeys(how_drawn(row).models)
+        if self_check is not None:
+            _require_self_check(row, self_check)
+        found = _found(row, settings, row.question if bare_question else row.prompt)
+        why = _why_never_accepted(found, settings, chosen)
+        unscored.update([] if why is None else [why])
+        u = math.inf if why is not None else found.uncertainty
+        uncertainty.append(math.inf if u is None else u)
+    if unscored.total() == len(uncertainty):
+        reasons = ", ".join(f"{code} {n}" for code, n in unscored.most_common())
+        msg = f"no recording can be scored as a guard would score it: {reasons}"
+        raise InputError(msg)
+    made: dict[str, Any] = {
+        **_drawn_with(first, model=model),
+        **({} if taken == [PLAIN] else {"views": taken}),
+        "n": n,
+        "include_answer": include_answer,
+        "method": chosen.name,
+        "similarity": name if chosen.compares_answers else None,
+        "anchor": chosen.anchor(name) if include_answer else 0.0,
+    }
+    if self_check is not None:
+        made["self_check"] = self_check.prompt
+        made["self_check_weight"] = self_check.weight
+    return RecordedScores(
+        settings=made,
+        reply_models=tuple(models),
+        temperature_set=shared["temperature_set"],
+        uncertainty=np.array(uncertainty, dtype=np.float64),
+        unscored=unscored,
+    )
+
+
+def _found(row: Recording, settings: GuardSettings, question: str | None) -> Assessment:
+    try:
+        call = RecordedCall(row)
+        return call.assessed(settings, question=question, errors_end_it=True)
+    except SnneGuardError:
+        raise
+    except Exception as error:
+        # Its type alone: the message may hold an answer.
+        msg = f"scoring recording {row.id!r} failed with {type(error).__name__}"
+        raise ScoringError(msg) from error
+
+
+def _why_never_accepted(
+    found: Assessment, settings: GuardSettings, method: Method
+) -> str | None:
+    """Return why a guard with a calibration would not accept the answer, if so."""
+    whole = found.n_used == settings.reply_set_size and found.method == method.name
+    if found.uncertainty is not None and whole:
+        return None
+    reasons: Iterator[str] = (why for why in found.reasons if why not in _HARMLESS)
+    return next(reasons, "too_few_samples")
+
+
+def _shared_settings(recording: Recording) -> dict[str, Any]:
+    """Return what all recordings must share, as far as this one says."""
+    settings = recording.settings or {}
+    known = {name: settings.get(name) for name in _SHARED_SETTINGS}
+    # Some providers ignore a temperature.
+    ignored = "temperature_unset" in how_drawn(recording).reasons
+    return known | {"temperature_set": not ignored}
+
+
+def _drawn_with(recording: Recording, *, model: str | None) -> dict[str, Any]:
+    """Return how the answer and its samples were drawn, as a calibration names it."""
+    settings = recording.settings or {}
+    known = {name: settings[name] for name in ANSWER_SETTINGS if name in settings}
+    name = settings.get("model") or model
+    return {"model": name, "temperature": how_drawn(recording).temperature, **known}
+
+
+def _views_taken(recording: Recording, views: Sequence[str] | None) -> list[str]:
+    """Return which of the recorded views a guard has, in the order in which it does."""
+    recorded = how_drawn(recording).views or (PLAIN,)
+    if unknown := sorted({*(views or ())} - {*recorded}):
+        names = ", ".join(recorded)
+        msg = f"expected views among {names}, got {', '.join(unknown)}"
+        raise InputError(msg)
+    return [view for view in recorded if views is None or view in views]
+
+
+def _require_self_check(recording: Recording, wanted: SelfCheck) -> None:
+    asked = (recording.settings or {}).get("self_check")
+    if asked != wanted.prompt:
+        msg = (
+            f"expected recording {recording.id!r} to have a self-check by the prompt "
+            f"{wanted.prompt!r}, got {asked!r}; draw it with record --self-check"
+        )
+        raise InputError(msg)
