@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from snne_guard.arrays import as_entailment
 from snne_guard.scorers import METHODS, Method, snne, wsnne
+from snne_guard.scorers.cluster_entropy import cluster_masses, entropy
 from snne_guard.scorers.entailment import entailment_ratio
 from snne_guard.scorers.graph import degree, lexical_similarity
 from snne_guard.scorers.hidden_states import eigen_score
@@ -32,7 +33,6 @@ from snne_guard.scorers.kernel_entropy import (
 )
 from snne_guard.scorers.nearest_neighbor import softmax_weights
 from snne_guard.scorers.relevance import sar, token_sar
-from snne_guard.scorers.semantic_entropy import cluster_masses, entropy
 from snne_guard.similarity import rouge_l_paper
 from snne_guard.types import FloatArray
 

@@ -12,8 +12,8 @@ A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three t
    withheld, and turns the ``Outcome`` into its own message: ``delivery`` says what the
    application gets, ``assessment.to_metadata()`` what is attached to it.
 
-Everything that decides is in ``call``, a generator without input or output. ``replay``
-feeds it replies that exist already.
+Everything that decides is in ``call``, a generator without input or output.
+``replay_call`` feeds it replies that exist already.
 """
 
 from snne_guard.engine.limiter import Limiter
@@ -34,7 +34,7 @@ from snne_guard.engine.protocol import (
     StreamingSender,
 )
 from snne_guard.engine.reading import read_cost, read_reply
-from snne_guard.engine.replay import replay
+from snne_guard.engine.replay import replay_call
 from snne_guard.engine.request import GuardState, ProviderCapabilities, Request
 from snne_guard.engine.tasks import run as arun
 from snne_guard.engine.tasks import stream as astream
@@ -61,7 +61,7 @@ __all__ = [
     "options_for",
     "read_cost",
     "read_reply",
-    "replay",
+    "replay_call",
     "run",
     "stream",
 ]

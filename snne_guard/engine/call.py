@@ -43,8 +43,8 @@ from snne_guard.views import View
 
 __all__ = ["guarded_call"]
 
-_COMPARES_VALUES = ("content_f1", "exact", "structured")
-"""Similarities kept for calls and JSON; ``structured`` replaces any other."""
+_COMPARES_VALUES = ("content_f1", "exact")
+"""Similarities kept for calls and JSON; the first replaces any other."""
 
 
 def guarded_call(request: Request, /) -> Call:
@@ -202,7 +202,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     similarity = settings.similarity_for(method)
     by_value = reply_set.has_tool_calls or request.structured
     if by_value and similarity not in _COMPARES_VALUES:
-        similarity = "structured"
+        similarity = "content_f1"
     result: Score | Failure = yield Work(
         function=partial(
             score,

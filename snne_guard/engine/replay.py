@@ -11,13 +11,13 @@ from snne_guard.engine.call import guarded_call
 from snne_guard.engine.protocol import Draws, Failure, Outcome, Response, Work
 from snne_guard.engine.request import Request
 
-__all__ = ["replay"]
+__all__ = ["replay_call"]
 
 Respond = Callable[[Draws], Sequence[Response | Failure | None]]
 """Returns what each draw has brought, None for one that was open at its deadline."""
 
 
-def replay(
+def replay_call(
     request: Request, respond: Respond, /, *, errors_end_it: bool = False
 ) -> Outcome:
     """Carry out a call and return how it ended.

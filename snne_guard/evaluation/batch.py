@@ -23,7 +23,7 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.engine import Draw, Failure, Request, Response, Sender, replay
+from snne_guard.engine import Draw, Failure, Request, Response, Sender, replay_call
 from snne_guard.engine.protocol import Draws
 from snne_guard.engine.retrying import ATTEMPTS, is_transient_status
 from snne_guard.evaluation.jsonl import digest, json_line, read_objects
@@ -307,7 +307,7 @@ def _draw(
 
     try:
         request, sender = prepare(question)
-        return replay(request, respond).assessed()
+        return replay_call(request, respond).assessed()
     except _MissingReplyError:
         return None
     except Exception as error:  # noqa: BLE001 - the next question may succeed

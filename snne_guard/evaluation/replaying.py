@@ -20,7 +20,7 @@ from snne_guard.engine import (
     ProviderCapabilities,
     Request,
     Response,
-    replay,
+    replay_call,
 )
 from snne_guard.engine.protocol import Draws
 from snne_guard.errors import InputError, ScoringError, SnneGuardError
@@ -130,7 +130,7 @@ class RecordedCall:
             tools_bound=self._answer.tool_calls is not None,
             replayed=True,
         )
-        return replay(request, respond, errors_end_it=errors_end_it).assessment
+        return replay_call(request, respond, errors_end_it=errors_end_it).assessment
 
     def _too_few(self, settings: GuardSettings) -> InputError:
         views = {PLAIN if v is None else v.name for v in settings.sample_views}

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from snne_guard.arrays import as_cluster_ids, as_entailment, as_numbers
 from snne_guard.checks import check_number
+from snne_guard.scorers.cluster_entropy import cluster_masses
 from snne_guard.scorers.graph import laplacian_spectrum
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.nearest_neighbor import softmax_weights
-from snne_guard.scorers.semantic_entropy import cluster_masses
 from snne_guard.types import FloatArray
 
 __all__ = [

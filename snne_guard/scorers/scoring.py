@@ -22,6 +22,8 @@ from snne_guard.arrays import (
 )
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.scorers.cluster_entropy import METHODS as ENTROPY
+from snne_guard.scorers.cluster_entropy import greedy_clusters
 from snne_guard.scorers.entailment import METHODS as ENTAILMENT
 from snne_guard.scorers.graph import METHODS as GRAPH
 from snne_guard.scorers.hidden_states import METHODS as EIGEN_SCORE
@@ -31,8 +33,6 @@ from snne_guard.scorers.likelihood import METHODS as LIKELIHOOD
 from snne_guard.scorers.method import ANCHORS, Method
 from snne_guard.scorers.nearest_neighbor import METHODS as SNNE
 from snne_guard.scorers.relevance import METHODS as SAR
-from snne_guard.scorers.semantic_entropy import METHODS as ENTROPY
-from snne_guard.scorers.semantic_entropy import greedy_clusters
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import (
     NLI,

@@ -6,7 +6,7 @@ raise InputError for anything but a sequence of strings. Most of them ignore the
 question; the others say what they do with it.
 """
 
-from snne_guard.similarity.content import content_f1, structured
+from snne_guard.similarity.content import ContentF1, content_f1
 from snne_guard.similarity.cross_encoder import CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.judge import EntailmentJudge
@@ -26,6 +26,7 @@ from snne_guard.similarity.tokens import unicode_tokens
 __all__ = [
     "NLI",
     "SIMILARITIES",
+    "ContentF1",
     "CrossEncoder",
     "Embedding",
     "EntailmentJudge",
@@ -41,6 +42,5 @@ __all__ = [
     "rouge_l",
     "rouge_l_paper",
     "stated_number",
-    "structured",
     "unicode_tokens",
 ]

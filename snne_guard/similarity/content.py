@@ -24,10 +24,10 @@ __all__ = [
     "ASKED",
     "CONTENT_WEIGHT",
     "LONG_QUESTION",
+    "ContentF1",
     "WeighedWords",
     "asked_words",
     "content_f1",
-    "structured",
 ]
 
 LONG_QUESTION = 1_000
@@ -62,7 +62,7 @@ _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 
-def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> FloatArray:
+class ContentF1:
     r"""Compare what every two texts say beyond the question.
 
     To "What is the capital of France?" the answers "The capital of France is Paris" and
@@ -115,7 +115,25 @@ def content_f1(texts: Sequence[str], /, *, question: str | None = None) -> Float
                [0.79, 1.  , 0.  ],
                [0.03, 0.  , 1.  ]])
     """
-    return _compare(texts, asked_words(question or ""))
+
+    name = "content_f1"
+
+    def __call__(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> FloatArray:
+        """Compare every text with every other one."""
+        return _compare(texts, asked_words(question or ""))
+
+    def equivalent(
+        self, texts: Sequence[str], /, *, question: str | None = None
+    ) -> BoolArray:
+        """Return which texts are 1 alike: the same words, or the same values."""
+        same: BoolArray = self(texts, question=question) == 1.0
+        return same
+
+
+content_f1 = ContentF1()
+"""The default similarity; ``ContentF1`` says what it compares."""
 
 
 def _compare(texts: Sequence[str], asked: frozenset[str]) -> FloatArray:
@@ -235,37 +253,3 @@ def _exactly(text: str) -> str:
     """Return code or a formula as it is compared."""
     bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
     return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
-
-
-class _Structured:
-    """``content_f1`` for methods that group answers, too.
-
-    A Markdown fence around JSON is ignored, and numbers are compared by value.
-
-    Example:
-        >>> structured(['{"city": "Paris", "n": 1}', '{"n": 1.0, "city": "Lyon"}'])
-        array([[1.  , 0.25],
-               [0.25, 1.  ]])
-        >>> structured.equivalent(['{"a": 1, "b": 2}', '{"b": 2.0, "a": 1}'])
-        array([[ True,  True],
-               [ True,  True]])
-    """
-
-    name = "structured"
-
-    def __call__(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> FloatArray:
-        """Compare every text with every other one."""
-        return content_f1(texts, question=question)
-
-    def equivalent(
-        self, texts: Sequence[str], /, *, question: str | None = None
-    ) -> BoolArray:
-        """Return which texts are 1 alike: the same values, or the same words."""
-        same: BoolArray = self(texts, question=question) == 1.0
-        return same
-
-
-structured = _Structured()
-"""JSON and tool calls, compared value by value."""

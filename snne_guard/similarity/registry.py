@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.similarity.content import content_f1, structured
+from snne_guard.similarity.content import content_f1
 from snne_guard.similarity.cross_encoder import DEFAULT_CROSS_ENCODER, CrossEncoder
 from snne_guard.similarity.embedding import Embedding
 from snne_guard.similarity.lexical import rouge_l, rouge_l_paper
@@ -25,7 +25,6 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
         "content_f1": content_f1,
         "rouge_l": rouge_l,
         "rouge_l_paper": rouge_l_paper,
-        "structured": structured,
         "exact": exact,
         "normalised": normalised,
         "numeric": numeric,
@@ -70,8 +69,8 @@ def resolve_similarity(
         ...
         snne_guard.errors.ConfigurationError: expected similarity to be a callable or
         one of ['content_f1', 'exact', 'normalised', 'numeric', 'rouge_l',
-        'rouge_l_paper', 'structured', 'nli:MODEL', 'embedding:MODEL',
-        'cross_encoder:MODEL'], got 'cosine'
+        'rouge_l_paper', 'nli:MODEL', 'embedding:MODEL', 'cross_encoder:MODEL'], got
+        'cosine'
     """
     if similarity is None:
         similarity = "content_f1"

@@ -30,6 +30,7 @@ from langchain_openai import ChatOpenAI
 
 from snne_guard.types import REASONS
 from tests.docs.provider import knowledgeable
+from tests.support.asgi import free_port
 from tests.support.batch_server import BatchServer
 from tests.support.openai_server import Server
 
@@ -70,8 +71,9 @@ class Block:
     output: str | None
 
 
-def blocks(page: Path) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
+def blocks(page: Path, *, port: int = 8484) -> list[Block]:
+    """Return the blocks of a page, with another port for the server to listen on."""
+    text = page.read_text(encoding="utf-8").replace("8484", str(port))
     return [
         Block(
             language=found["language"],
@@ -108,6 +110,8 @@ def test_blocks_run_and_print_what_stands_below_them(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
+    port = free_port()
+    monkeypatch.setenv("SNNE_GUARD_PORT", str(port))  # its own may be taken
     if page.name in EMBEDDED:
         request.getfixturevalue("embedded")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -115,7 +119,7 @@ def test_blocks_run_and_print_what_stands_below_them(
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     namespace: dict[str, Any] = {"model": ChatOpenAI(model="gpt-4.1-mini")}
     with asyncio.Runner() as runner, ExitStack() as background:
-        for block in blocks(page):
+        for block in blocks(page, port=port):
             if block.mark.startswith("not run"):
                 continue
             if block.language == "python":

@@ -116,7 +116,7 @@ def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
     assert (second.method, second.reasons[0]) == ("snne", "logprobs_missing")
 
 
-@pytest.mark.parametrize("name", ["content_f1", "exact", "structured"])
+@pytest.mark.parametrize("name", ["content_f1", "exact"])
 def test_a_similarity_does_the_same_by_its_name_and_as_a_function(name: str) -> None:
     by_name, as_function = [
         assess(

@@ -14,7 +14,7 @@ from snne_guard.engine import (
     ProviderCapabilities,
     Request,
     Response,
-    replay,
+    replay_call,
     run,
 )
 from snne_guard.engine.protocol import Draws
@@ -56,7 +56,7 @@ def test_a_replay_ends_as_the_call_does_that_is_sent() -> None:
     request = asking(threshold=0.1, on_uncertain="refuse")
     alone = replace(request, capabilities=ProviderCapabilities())
     sent = run(alone, ScriptedSender(script))
-    again = replay(request, recorded)
+    again = replay_call(request, recorded)
     assert again.delivery == sent.delivery == "refusal"
     ours, theirs = again.assessment, sent.assessment
     assert ours.uncertainty == pytest.approx(theirs.uncertainty)
@@ -70,14 +70,14 @@ def test_nothing_leaves_a_replay_unscored(
     if switch == "environment":
         monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
     request = asking(sample_rate=1.0 if switch == "environment" else 0.0)
-    found = replay(request, recorded).assessment
+    found = replay_call(request, recorded).assessment
     assert (found.n_used, found.reasons) == (5, ("no_threshold",))
     assert found.uncertainty is not None
 
 
 def test_no_observer_is_told_of_a_replay() -> None:
     watcher = Watcher()
-    replay(asking(observers=[watcher]), recorded)
+    replay_call(asking(observers=[watcher]), recorded)
     assert watcher.assessments == []
 
 
@@ -88,9 +88,9 @@ def broken(texts: Sequence[str], /, *, question: str | None = None) -> FloatArra
 
 def test_what_scoring_raises_is_an_outcome_or_ends_the_replay() -> None:
     request = asking(similarity=broken)
-    assert "scoring_failed" in replay(request, recorded).assessment.reasons
+    assert "scoring_failed" in replay_call(request, recorded).assessment.reasons
     with pytest.raises(ZeroDivisionError):
-        replay(request, recorded, errors_end_it=True)
+        replay_call(request, recorded, errors_end_it=True)
 
 
 def test_what_a_recording_lacks_ends_the_replay() -> None:
@@ -98,4 +98,4 @@ def test_what_a_recording_lacks_ends_the_replay() -> None:
         raise LookupError(len(draws))
 
     with pytest.raises(LookupError, match="2"):
-        replay(asking(), nothing)
+        replay_call(asking(), nothing)

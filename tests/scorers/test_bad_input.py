@@ -11,16 +11,16 @@ import pytest
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.scorers import bounds, snne, uncertainty, wsnne
+from snne_guard.scorers.cluster_entropy import (
+    discrete_semantic_entropy,
+    greedy_clusters,
+    semantic_entropy,
+)
 from snne_guard.scorers.entailment import luq
 from snne_guard.scorers.graph import eigenvalue_sum
 from snne_guard.scorers.hidden_states import eigen_score
 from snne_guard.scorers.likelihood import perplexity
 from snne_guard.scorers.relevance import token_sar
-from snne_guard.scorers.semantic_entropy import (
-    discrete_semantic_entropy,
-    greedy_clusters,
-    semantic_entropy,
-)
 from tests.scorers.support import MEANS, SIMILARITY
 
 NAN, HUGE = math.nan, 10**400

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.scorers.semantic_entropy import (
+from snne_guard.scorers.cluster_entropy import (
     discrete_semantic_entropy,
     greedy_clusters,
     naive_entropy,

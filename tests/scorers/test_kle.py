@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
+from snne_guard.scorers.cluster_entropy import semantic_entropy
 from snne_guard.scorers.kernel_entropy import (
     cluster_kernel,
     heat_kernel,
@@ -17,7 +18,6 @@ from snne_guard.scorers.kernel_entropy import (
     matern_kernel,
     von_neumann_entropy,
 )
-from snne_guard.scorers.semantic_entropy import semantic_entropy
 from snne_guard.types import FloatArray
 from tests.scorers.support import CLUSTERS, GRAPH, MEANS
 

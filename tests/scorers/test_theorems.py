@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.scorers import snne, wsnne
-from snne_guard.scorers.entailment import luq_pair
-from snne_guard.scorers.graph import degree, lexical_similarity
-from snne_guard.scorers.semantic_entropy import (
+from snne_guard.scorers.cluster_entropy import (
     discrete_semantic_entropy,
     semantic_entropy,
 )
+from snne_guard.scorers.entailment import luq_pair
+from snne_guard.scorers.graph import degree, lexical_similarity
 from snne_guard.types import FloatArray
 from tests.scorers.support import entailed, logprob_lists, similarities
 

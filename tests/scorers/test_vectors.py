@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from snne_guard.scorers import METHODS, snne, wsnne
+from snne_guard.scorers.cluster_entropy import greedy_clusters
 from snne_guard.scorers.entailment import entailment_ratio
 from snne_guard.scorers.kernel_entropy import (
     edge_weights,
@@ -21,7 +22,6 @@ from snne_guard.scorers.kernel_entropy import (
     von_neumann_entropy,
 )
 from snne_guard.scorers.relevance import token_sar
-from snne_guard.scorers.semantic_entropy import greedy_clusters
 from snne_guard.similarity import equivalence
 from tests.scorers.vectors import (
     NEEDS_VECTORS,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from snne_guard.scorers import Method
+from snne_guard.scorers.cluster_entropy import greedy_clusters
 from snne_guard.scorers.kernel_entropy import edge_weights
-from snne_guard.scorers.semantic_entropy import greedy_clusters
 from snne_guard.similarity import entail_similarity, equivalence
 from snne_guard.types import FloatArray
 

@@ -12,7 +12,6 @@ from snne_guard.similarity import (
     normalised,
     numeric,
     rouge_l,
-    structured,
     unicode_tokens,
 )
 from snne_guard.similarity.tokens import is_notation
@@ -30,7 +29,7 @@ UNITS = [
 def read(text: str) -> None:
     unicode_tokens(text)
     is_notation(text)
-    for compare in (content_f1, rouge_l, normalised, numeric, structured):
+    for compare in (content_f1, rouge_l, normalised, numeric):
         compare([text, f"{text} b", "Paris a"])
     content_f1(["Paris a", "Paris b"], question=text[:999])
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snne_guard.similarity import content_f1, rouge_l, structured
-from snne_guard.types import Similarity
+from snne_guard.similarity import content_f1, rouge_l
 from tests.similarity.support import is_similarity
 
 VALUES = st.recursive(
@@ -24,7 +23,7 @@ VALUES = st.recursive(
 
 
 def alike(one: Any, other: Any) -> float:
-    return float(structured([json.dumps(one), json.dumps(other)])[0, 1])
+    return float(content_f1([json.dumps(one), json.dumps(other)])[0, 1])
 
 
 @pytest.mark.parametrize(
@@ -63,40 +62,39 @@ def test_a_text_that_differs_makes_calls_differ(one: str, other: str) -> None:
     def call(argument: str) -> list[dict[str, Any]]:
         return [{"name": "run", "args": {"query": argument, "limit": 1}}]
 
-    for compare in (structured, content_f1):
-        calls = [json.dumps(call(text)) for text in (one, other)]
-        assert compare(calls)[0, 1] <= 0.5
-        # Beside a text of the reply as well, and calls of which one is another.
-        beside = [json.dumps(["Here you are.", call(text)]) for text in (one, other)]
-        assert compare(beside)[0, 1] <= 0.5
+    calls = [json.dumps(call(text)) for text in (one, other)]
+    assert content_f1(calls)[0, 1] <= 0.5
+    # Beside a text of the reply as well, and calls of which one is another.
+    beside = [json.dumps(["Here you are.", call(text)]) for text in (one, other)]
+    assert content_f1(beside)[0, 1] <= 0.5
 
 
 def test_calls_that_differ_in_case_alone_are_different() -> None:
     calls = [f'[{{"name":"f","args":{{"id":"{x}","n":5}}}}]' for x in ("aBc", "AbC")]
-    assert structured(calls)[0, 1] <= 0.5
+    assert content_f1(calls)[0, 1] <= 0.5
 
 
 def test_a_fence_does_not_count_and_other_text_is_compared_as_text() -> None:
     texts = ['```json\n{"a": 1}\n```', '{"a":1}', "a 1"]
-    matrix = structured(texts)
+    matrix = content_f1(texts)
     assert matrix[0, 1] == 1
     assert matrix[1, 2] == rouge_l(texts)[1, 2]
 
 
 def test_very_deep_and_very_large_values_are_texts() -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    assert structured([deep, deep + " ", "1"])[0, 2] == 0
+    assert content_f1([deep, deep + " ", "1"])[0, 2] == 0
     digits = "9" * 5_000
-    assert structured([digits, digits[1:]])[0, 1] == 0
+    assert content_f1([digits, digits[1:]])[0, 1] == 0
 
 
 @given(st.lists(VALUES, max_size=4))
 def test_any_values(values: list[Any]) -> None:
     texts = [json.dumps([value]) for value in values]
-    assert is_similarity(structured(texts), len(texts))
+    assert is_similarity(content_f1(texts), len(texts))
     sorted_texts = [json.dumps([value], sort_keys=True) for value in values]
     expected = [[one == other for other in sorted_texts] for one in sorted_texts]
-    assert structured.equivalent(texts).tolist() == expected
+    assert content_f1.equivalent(texts).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -107,11 +105,8 @@ def test_any_values(values: list[Any]) -> None:
         ("all users", "all users except admins"),
     ],
 )
-@pytest.mark.parametrize("compare", [structured, content_f1])
-def test_a_short_text_that_differs_is_a_difference(
-    compare: Similarity, one: str, other: str
-) -> None:
+def test_a_short_text_that_differs_is_a_difference(one: str, other: str) -> None:
     calls = [
         json.dumps({"from": "A. Berg", "to": to, "note": 1}) for to in (one, other)
     ]
-    assert compare(calls)[0, 1] <= 0.5
+    assert content_f1(calls)[0, 1] <= 0.5

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 
-from snne_guard.engine import Draw, Failure, Outcome, Request, Response, replay
+from snne_guard.engine import Draw, Failure, Outcome, Request, Response, replay_call
 from snne_guard.types import Cost, Reply
 
 Scripted = str | BaseException | Reply | Response
@@ -46,7 +46,7 @@ def feed(request: Request, script: Script, *, per_request: int = 100) -> Outcome
         except BaseException as error:  # noqa: BLE001 - as a driver does
             return Failure(error=error)
 
-    return replay(request, lambda draws: [*map(result_of, draws)])
+    return replay_call(request, lambda draws: [*map(result_of, draws)])
 
 
 def _whole(scripted: Iterable[Scripted]) -> Response:
