@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice
 from os import PathLike
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, TypedDict, get_args
 
 from snne_guard.checks import check_choice, check_function, check_number, check_whole
 from snne_guard.decision import Calibration, Threshold
@@ -33,7 +33,7 @@ from snne_guard.types import (
 )
 from snne_guard.views import View, resolve_views
 
-__all__ = ["REFUSAL", "GuardSettings", "is_disabled"]
+__all__ = ["REFUSAL", "GuardOptions", "GuardSettings", "is_disabled"]
 
 REFUSAL = "I am not certain enough of the answer to give one."
 """The default text of a refusal."""
@@ -59,6 +59,38 @@ def is_disabled() -> bool:
     """
     given = os.environ.get("SNNE_GUARD_DISABLED", "")
     return given.lower() in {"1", "true", "yes", "on"}
+
+
+class GuardOptions(TypedDict, total=False):
+    """The options that all guards take; ``SNNEGuard`` says what each means.
+
+    The type of a fallback differs from door to door, so it is not among them.
+    """
+
+    n: int
+    threshold: float | tuple[float, float] | None
+    calibration: Calibration | str | PathLike[str] | None
+    on_uncertain: OnUncertain | Callable[[Assessment], Any]
+    refusal: str | None
+    on_error: OnError
+    method: str | Method
+    similarity: str | Similarity | None
+    temperature: float
+    question: Callable[[list[Any]], str | None] | None
+    tool_calls: ToolCalls
+    min_replies: int | None
+    schedule: Schedule
+    timeout: float | None
+    sample_timeout: float | None
+    max_concurrency: int | None
+    sample_rate: float
+    prices: Prices | None
+    observers: Sequence[Observer]
+    self_check: bool | SelfCheck
+    views: Sequence[str | View]
+    spans: bool | str | SpanSimilarity
+    span_threshold: float | None
+    context: str | Callable[[list[Any]], str | None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

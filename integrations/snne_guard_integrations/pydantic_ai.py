@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 from snne_guard import ConfigurationError, MissingExtraError, engine
 from snne_guard.engine import (
@@ -20,7 +20,7 @@ from snne_guard.engine import (
     read_cost,
     read_reply,
 )
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardOptions, GuardSettings
 
 try:
     from pydantic_ai import RunContext
@@ -89,12 +89,13 @@ class GuardedModel(WrapperModel):
         wrapped: Model | str,
         *,
         fallback: Model | str | None = None,
-        **options: Any,  # noqa: ANN401 - GuardSettings checks each
+        **options: Unpack[GuardOptions],
     ) -> None:
         super().__init__(wrapped)
-        judged = {"spans"} if options.get("spans") == "judge" else set[str]()
-        for name in options.keys() & {"views", "self_check", *judged}:
-            msg = f"GuardedModel has no option {name}={options[name]!r}"
+        given: dict[str, Any] = {**options}
+        judged = {"spans"} if given.get("spans") == "judge" else set[str]()
+        for name in given.keys() & {"views", "self_check", *judged}:
+            msg = f"GuardedModel has no option {name}={given[name]!r}"
             raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
         self._guard = GuardSettings(fallback=other, **options)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from snne_guard.engine.vocabulary import COMPLETE, REFUSED
 from snne_guard.text import is_visible
 from snne_guard.types import Cost, Reply
 
@@ -21,35 +22,6 @@ __all__ = [
     "read_reply",
     "string_of",
 ]
-
-_COMPLETE = frozenset(
-    {
-        "complete",
-        "completed",
-        "end_turn",
-        "eos",
-        "eos_token",
-        "function_call",
-        "stop",
-        "stop_sequence",
-        "tool_calls",
-        "tool_use",
-    }
-)
-_REFUSED = frozenset(
-    {
-        "blocklist",
-        "content_filter",
-        "content_filtered",
-        "guardrail_intervened",
-        "image_safety",
-        "prohibited_content",
-        "recitation",
-        "refusal",
-        "safety",
-        "spii",
-    }
-)
 
 
 def read_reply(
@@ -145,12 +117,12 @@ def _count(counts: Mapping[str, Any], *names: str) -> int | None:
 
 def is_complete(finish_reason: str | None) -> bool:
     """Return whether a finish reason says that the model ended the reply itself."""
-    return (finish_reason or "").lower() in _COMPLETE
+    return (finish_reason or "").lower() in COMPLETE
 
 
 def is_refused(finish_reason: str | None) -> bool:
     """Return whether a finish reason says that the provider holds the reply back."""
-    return (finish_reason or "").lower() in _REFUSED
+    return (finish_reason or "").lower() in REFUSED
 
 
 def _without_reasoning(text: str) -> str:

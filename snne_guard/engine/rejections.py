@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from snne_guard.engine.retrying import status_of
+from snne_guard.engine.vocabulary import REJECTED_CODES
 
 __all__ = [
     "Steps",
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 _LOGPROBS = ("top_logprobs", "logprobs")
-_REJECTED_CODES = frozenset({400, 422})
 
 Result = TypeVar("Result")
 
@@ -126,4 +126,4 @@ def _is_rejection(error: BaseException) -> bool:
     """Return whether a request was refused for what it asks: not sent, not billed."""
     if isinstance(error, TypeError):  # any other comes after the reply
         return "unexpected keyword argument" in str(error)
-    return isinstance(error, NotImplementedError) or status_of(error) in _REJECTED_CODES
+    return isinstance(error, NotImplementedError) or status_of(error) in REJECTED_CODES

@@ -22,6 +22,8 @@ from tenacity import (
     wait_random,
 )
 
+from snne_guard.engine.vocabulary import SERVER_ERROR, TRANSIENT_CODES, TRANSIENT_NAMES
+
 __all__ = [
     "ATTEMPTS",
     "is_transient",
@@ -34,22 +36,6 @@ __all__ = [
 ATTEMPTS = 3
 """Requests that are sent for one draw before it counts as failed."""
 
-_TRANSIENT_CODES = frozenset({408, 409, 425, 429})
-_SERVER_ERROR = 500
-# The errors of HTTP clients by name, so that none of these has to be installed.
-_TRANSIENT_NAMES = frozenset(
-    {
-        "APIConnectionError",
-        "APITimeoutError",
-        "ChunkedEncodingError",
-        "ClientConnectionError",
-        "ClientPayloadError",
-        "ConnectionError",
-        "HTTPClientError",
-        "Timeout",
-        "TransportError",
-    }
-)
 _BACKOFF = wait_exponential(multiplier=0.5) + wait_random(0, 1)
 _LONGEST_WAIT = 60.0
 
@@ -66,12 +52,12 @@ def is_transient(error: BaseException, /) -> bool:
         return is_transient_status(code)
     if isinstance(error, ConnectionError | TimeoutError):
         return True
-    return any(kind.__name__ in _TRANSIENT_NAMES for kind in type(error).__mro__)
+    return any(kind.__name__ in TRANSIENT_NAMES for kind in type(error).__mro__)
 
 
 def is_transient_status(code: int, /) -> bool:
     """Return whether a request with this HTTP status may succeed a moment later."""
-    return code in _TRANSIENT_CODES or code >= _SERVER_ERROR
+    return code in TRANSIENT_CODES or code >= SERVER_ERROR
 
 
 def retries(ended: threading.Event, /) -> Retrying:

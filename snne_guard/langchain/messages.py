@@ -12,6 +12,13 @@ from pydantic import BaseModel, ValidationError
 from snne_guard.engine import read_reply
 from snne_guard.engine.reading import items_of, mapping_of, string_of
 from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.providers import (
+    CALL_BLOCKS,
+    ENDING_KEYS,
+    EXTRAS,
+    MODEL_KEYS,
+    READABLE_BLOCKS,
+)
 from snne_guard.types import Reply
 
 __all__ = [
@@ -26,34 +33,6 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=BaseMessage)
-
-_MODEL_KEYS = ("model_name", "model", "model_id")
-_ENDING_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-
-_READABLE_BLOCKS = frozenset(
-    {
-        *("refusal", "text"),
-        *("reasoning", "reasoning_content", "redacted_thinking", "thinking"),
-        # Where something comes from.
-        *("citation", "reference"),
-    }
-)
-"""Types of content blocks that hold no part of an answer besides its text.
-
-Blocks of the provider's own tools are missing: such calls draw no samples.
-"""
-
-_CALL_BLOCKS = frozenset(
-    {
-        *("custom_tool_call", "function_call", "function_call_signature"),
-        *("input_json_delta", "invalid_tool_call", "tool_call", "tool_call_chunk"),
-        "tool_use",
-    }
-)
-"""Types of content blocks for calls, which stand in ``tool_calls`` too."""
-
-_EXTRAS = ("audio", "function_call", "images", "refusal")
-"""What may stand beside the content, in ``additional_kwargs``."""
 
 
 def question_of(messages: Sequence[BaseMessage]) -> str | None:
@@ -99,23 +78,23 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
     """
     metadata, extra = message.response_metadata, message.additional_kwargs
     incomplete = metadata.get("incomplete_details") or {}
-    says_how_it_ended = any(key in metadata for key in _ENDING_KEYS)
+    says_how_it_ended = any(key in metadata for key in ENDING_KEYS)
     calls = _tool_calls(message)
     # langchain-openai's first output version keeps there what is no text or call.
     blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
-    kinds = {*map(_kind_of, blocks), *(name for name in _EXTRAS if extra.get(name))}
-    readable = _READABLE_BLOCKS | _CALL_BLOCKS if calls else _READABLE_BLOCKS
+    kinds = {*map(_kind_of, blocks), *(name for name in EXTRAS if extra.get(name))}
+    readable = READABLE_BLOCKS | CALL_BLOCKS if calls else READABLE_BLOCKS
     return read_reply(
         text=str(message.text),
         finish_reason=_first_string(incomplete, ("reason",))
-        or _first_string(metadata, _ENDING_KEYS),
+        or _first_string(metadata, ENDING_KEYS),
         logprobs=logprob_entries(message),
         calls=calls,
         # A refusal by a guard was not drawn from the model either.
         refusal="refusal" in kinds or is_refusal(message),
         other_content=not kinds <= readable,
         complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
-        model=_first_string(metadata, _MODEL_KEYS),
+        model=_first_string(metadata, MODEL_KEYS),
         response_id=_first_string(metadata, ("id",)),
     )
 

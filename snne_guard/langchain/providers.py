@@ -14,7 +14,19 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-__all__ = ["DEFAULT", "PROVIDERS", "Provider", "parameters_of", "provider_of"]
+__all__ = [
+    "CALL_BLOCKS",
+    "DEFAULT",
+    "ENDING_KEYS",
+    "EXTRAS",
+    "FOR_TRACERS",
+    "MODEL_KEYS",
+    "PROVIDERS",
+    "READABLE_BLOCKS",
+    "Provider",
+    "parameters_of",
+    "provider_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,3 +189,37 @@ def parameters_of(
         and (row.temperature in type(model).model_fields or "temperature" in options),
     }
     return frozenset(name for name, is_taken in takes.items() if is_taken)
+
+
+# -- What the classes call things ------------------------------------------------------
+
+MODEL_KEYS = ("model_name", "model", "model_id")
+ENDING_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+
+READABLE_BLOCKS = frozenset(
+    {
+        *("refusal", "text"),
+        *("reasoning", "reasoning_content", "redacted_thinking", "thinking"),
+        # Where something comes from.
+        *("citation", "reference"),
+    }
+)
+"""Types of content blocks that hold no part of an answer besides its text.
+
+Blocks of the provider's own tools are missing: such calls draw no samples.
+"""
+
+CALL_BLOCKS = frozenset(
+    {
+        *("custom_tool_call", "function_call", "function_call_signature"),
+        *("input_json_delta", "invalid_tool_call", "tool_call", "tool_call_chunk"),
+        "tool_use",
+    }
+)
+"""Types of content blocks for calls, which stand in ``tool_calls`` too."""
+
+EXTRAS = ("audio", "function_call", "images", "refusal")
+"""What may stand beside the content, in ``additional_kwargs``."""
+
+FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
+"""Options that LangChain takes out before the provider sees them."""

@@ -27,10 +27,10 @@ from snne_guard.engine import (
     may_act,
     options_for,
 )
-from snne_guard.engine.options import FIELDS, STREAMS
 from snne_guard.engine.protocol import TOP_LOGPROBS
+from snne_guard.engine.vocabulary import FIELDS, STREAMS
 from snne_guard.langchain.messages import as_message, question_of, reply_of
-from snne_guard.langchain.providers import Provider
+from snne_guard.langchain.providers import FOR_TRACERS, Provider
 from snne_guard.langchain.wrappers import ModelTree, Target
 from snne_guard.settings import GuardSettings
 
@@ -103,9 +103,6 @@ def _chosen_question(
 
 # -- Of the model ----------------------------------------------------------------------
 
-_FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
-"""Options that LangChain takes out before the provider sees them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
@@ -150,7 +147,7 @@ def request_for(
     temperature = None
     if draw.temperature is not None and "temperature" in optional:
         temperature = provider.clamped(draw.temperature)
-    not_sent = _FOR_TRACERS if stream else _FOR_TRACERS | STREAMS
+    not_sent = FOR_TRACERS if stream else FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
     options = options_for(draw, given, temperature=temperature)
     fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)

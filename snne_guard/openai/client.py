@@ -3,70 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from os import PathLike
-from typing import Any, Self, TypedDict, Unpack, get_args, overload
+from typing import Any, Self, Unpack, get_args, overload
 
 import openai
 
 from snne_guard.checks import check_choice
-from snne_guard.decision import Calibration
 from snne_guard.engine import Limiter, Observers
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
 from snne_guard.openai.delivery import RefusalAs
 from snne_guard.openai.request import ApiRequest, guarded_request
-from snne_guard.scorers import Method
-from snne_guard.self_check import SelfCheck
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardOptions, GuardSettings
 from snne_guard.types import (
     Assessment,
-    Observer,
-    OnError,
-    OnUncertain,
-    Prices,
-    Schedule,
-    Similarity,
-    SpanSimilarity,
-    ToolCalls,
 )
-from snne_guard.views import View
 
-__all__ = ["AsyncGuardedOpenAI", "GuardOptions", "GuardedOpenAI", "guard_client"]
+__all__ = ["AsyncGuardedOpenAI", "ClientOptions", "GuardedOpenAI", "guard_client"]
 
 
-class GuardOptions(TypedDict, total=False):
+class ClientOptions(GuardOptions, total=False):
     """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
 
-    n: int
-    threshold: float | tuple[float, float] | None
-    calibration: Calibration | str | PathLike[str] | None
-    on_uncertain: OnUncertain | Callable[[Assessment], Any]
     fallback: str | Callable[[dict[str, Any]], Any]
-    refusal: str | None
-    on_error: OnError
-    method: str | Method
-    similarity: str | Similarity | None
-    temperature: float
-    question: Callable[[list[Any]], str | None] | None
-    tool_calls: ToolCalls
-    min_replies: int | None
-    schedule: Schedule
-    timeout: float | None
-    sample_timeout: float | None
-    max_concurrency: int | None
-    sample_rate: float
-    prices: Prices | None
-    observers: Sequence[Observer]
-    self_check: bool | SelfCheck
-    views: Sequence[str | View]
-    spans: bool | str | SpanSimilarity
-    span_threshold: float | None
-    context: str | Callable[[list[Any]], str | None] | None
 
 
 class _Guarded:
@@ -155,20 +118,20 @@ def guard_client(
     client: openai.OpenAI,
     *,
     refusal_as: RefusalAs = ...,
-    **options: Unpack[GuardOptions],
+    **options: Unpack[ClientOptions],
 ) -> GuardedOpenAI: ...
 @overload
 def guard_client(
     client: openai.AsyncOpenAI,
     *,
     refusal_as: RefusalAs = ...,
-    **options: Unpack[GuardOptions],
+    **options: Unpack[ClientOptions],
 ) -> AsyncGuardedOpenAI: ...
 def guard_client(
     client: openai.OpenAI | openai.AsyncOpenAI,
     *,
     refusal_as: RefusalAs = "content",
-    **options: Unpack[GuardOptions],
+    **options: Unpack[ClientOptions],
 ) -> GuardedOpenAI | AsyncGuardedOpenAI:
     """Return a client of the same class whose answers are guarded.
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import openai
 
 from snne_guard.engine import answer_settings
-from snne_guard.engine.options import STREAMS
+from snne_guard.engine.vocabulary import STREAMS
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import Api, Body, ChatApi, ResponsesApi, fields_of, text_of
 

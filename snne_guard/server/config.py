@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
+from snne_guard.openai.client import ClientOptions
 from snne_guard.types import Prices
 
 __all__ = [
@@ -122,18 +123,19 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigurationError(msg) from error
 
 
-def guard_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def guard_options(options: Mapping[str, Any]) -> ClientOptions:
     """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
     Raises:
         TypeError: The prices are invalid.
     """
-    given = {**options}
+    given: Any = {**options}  # ``GuardSettings`` checks each
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
     if "prices" in given:
         given["prices"] = Prices(**given["prices"])
-    return given
+    taken: ClientOptions = given
+    return taken
 
 
 def requires_keys(host: str) -> bool:

@@ -186,7 +186,7 @@ async def test_a_function_must_give_a_response() -> None:
     guarded = GuardedModel(
         scripted("Paris", *APART),
         threshold=0.4,
-        on_uncertain=lambda assessment: [assessment.answer.text],
+        on_uncertain=lambda assessment: [str(assessment.answer)],
     )
     with pytest.raises(ConfigurationError, match=r"a ModelResponse .*, got list$"):
         await Agent(guarded).run(QUESTION)
@@ -302,6 +302,6 @@ async def test_what_would_go_past_the_guard_is_refused() -> None:
         with pytest.raises(ConfigurationError, match=f"no option {name}={value!r}"):
             GuardedModel(TestModel(), **{name: value})
     with pytest.raises(TypeError, match="treshold"):
-        GuardedModel(TestModel(), treshold=0.4)
+        GuardedModel(TestModel(), treshold=0.4)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match="does not support batches"):
         await GuardedModel(TestModel()).batch_encode(None)

@@ -13,7 +13,7 @@ from openai.types.responses import Response
 
 from snne_guard import ConfigurationError, MissingExtraError, SNNEGuard
 from snne_guard.openai import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
-from snne_guard.openai.client import GuardOptions
+from snne_guard.openai.client import ClientOptions
 from tests.openai.guarded import PATHS, guarded, text_of
 from tests.support.calibrations import calibration
 from tests.support.openai_clients import WAYS
@@ -54,7 +54,7 @@ def test_a_guarded_client_is_of_the_same_class() -> None:
 def test_its_options_are_those_of_the_other_guard() -> None:
     taken = inspect.signature(SNNEGuard.__init__).parameters.keys()
     own = {"self", "model", "fields", "provider"}
-    assert taken - own == GuardOptions.__annotations__.keys()
+    assert taken - own == ClientOptions.__annotations__.keys()
 
 
 def test_azure_asks_the_deployment() -> None:

@@ -1,0 +1,225 @@
+"""What providers call things: the words that the guard knows, in one place.
+
+Options, endings and errors of any provider; what LangChain's classes add is in
+``snne_guard.langchain.providers``, beside the table of them.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ACTING",
+    "COMPLETE",
+    "DECLARATIONS",
+    "FIELDS",
+    "FORMS",
+    "LIMITS",
+    "NESTED",
+    "NOT_FOR_SAMPLES",
+    "NO_SCHEMA",
+    "OWN_TOOLS",
+    "REFUSED",
+    "REJECTED_CODES",
+    "REPLACE_FIELDS",
+    "SCHEMAS",
+    "SEEDS",
+    "SERVER_ERROR",
+    "SETTINGS",
+    "STOPS",
+    "STREAMS",
+    "TRANSIENT_CODES",
+    "TRANSIENT_NAMES",
+]
+
+# -- Options ---------------------------------------------------------------------------
+
+LIMITS = (
+    "max_tokens",
+    "maxTokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "num_predict",
+)
+"""What the token limit of a reply is called by providers."""
+
+STOPS = ("stop", "stop_sequences", "stopSequences")
+"""What the texts are called at which a reply ends."""
+
+STREAMS = frozenset({"stream", "stream_options"})
+"""Options of a streamed request alone."""
+
+ACTING = frozenset(
+    {
+        "background",
+        "code_execution",
+        "compound_custom",
+        "conversation",
+        "mcp_servers",
+        "prompt",  # may bring tools
+        "search_parameters",
+        "search_settings",
+        "web_search_options",
+    }
+)
+"""Options with which a provider stores or runs something."""
+
+SETTINGS = {
+    "answer_temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "max_tokens": LIMITS,
+    "stop": STOPS,
+}
+"""What a calibration knows of an answer, and what providers call it."""
+
+NESTED = frozenset(
+    {
+        "additional_model_request_fields",
+        "extra_body",
+        "generation_config",
+        "inferenceConfig",
+        "inference_config",
+        "model_kwargs",
+        "options",
+        "outputConfig",
+        "output_config",
+        "text",
+        "toolConfig",
+        "tool_config",
+    }
+)
+"""Options that hold further options."""
+
+REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
+"""Those that take the place of a model's fields: Bedrock's and Ollama's."""
+
+# One seed for all would draw the same sample again and again.
+SEEDS = frozenset({"random_seed", "seed"})
+
+NOT_FOR_SAMPLES = frozenset(
+    {
+        *SEEDS,
+        *STREAMS,
+        "candidate_count",
+        "logprobs",
+        "metadata",  # of what is stored
+        "n",
+        "prediction",  # only for one answer
+        "response_logprobs",
+        "stream_usage",
+        "top_logprobs",
+    }
+)
+"""Options that a sample does not take over from the user."""
+
+SCHEMAS = frozenset(
+    {
+        "format",
+        "output_format",
+        "response_format",
+        "response_json_schema",
+        "response_mime_type",
+        "response_schema",
+        "textFormat",
+        # of vLLM and llama.cpp
+        "grammar",
+        "json_schema",
+        "structured_outputs",
+    }
+)
+"""Options that ask for an answer that fits a schema, or is JSON."""
+
+NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
+
+FORMS = frozenset(
+    {
+        *SCHEMAS,
+        *STOPS,
+        "function_call",
+        "functions",
+        "parallel_tool_calls",
+        "strict",
+        "toolConfig",
+        "tool_choice",
+        "tool_config",
+        "tools",
+    }
+)
+"""Options that questions about an answer leave out, for a reply in plain words."""
+
+FIELDS = NESTED | SEEDS | FORMS | {*LIMITS, "n", "store"}
+"""Fields of a LangChain model that a draw treats as options."""
+
+OWN_TOOLS = (
+    "apply_patch",
+    "bash_",
+    "computer_",
+    "custom",
+    "function",
+    "local_shell",
+    "memory_",
+    "text_editor_",
+)
+"""How the types begin of tools that the application runs, not the provider."""
+DECLARATIONS = frozenset(
+    {"function", "functionDeclarations", "function_declarations", "toolSpec"}
+)
+
+# -- Why a reply ended -----------------------------------------------------------------
+
+COMPLETE = frozenset(
+    {
+        "complete",
+        "completed",
+        "end_turn",
+        "eos",
+        "eos_token",
+        "function_call",
+        "stop",
+        "stop_sequence",
+        "tool_calls",
+        "tool_use",
+    }
+)
+"""The model ended the reply itself."""
+
+REFUSED = frozenset(
+    {
+        "blocklist",
+        "content_filter",
+        "content_filtered",
+        "guardrail_intervened",
+        "image_safety",
+        "prohibited_content",
+        "recitation",
+        "refusal",
+        "safety",
+        "spii",
+    }
+)
+"""The provider holds the reply back."""
+
+# -- Errors ----------------------------------------------------------------------------
+
+TRANSIENT_CODES = frozenset({408, 409, 425, 429})
+"""HTTP statuses below 500 after which the same request may succeed."""
+
+SERVER_ERROR = 500
+"""From here on all may."""
+
+# The errors of HTTP clients by name, so that none of these has to be installed.
+TRANSIENT_NAMES = frozenset(
+    {
+        "APIConnectionError",
+        "APITimeoutError",
+        "ChunkedEncodingError",
+        "ClientConnectionError",
+        "ClientPayloadError",
+        "ConnectionError",
+        "HTTPClientError",
+        "Timeout",
+        "TransportError",
+    }
+)
+
+REJECTED_CODES = frozenset({400, 422})
+"""HTTP statuses of a request that is refused for what it asks."""
