@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,7 +26,6 @@ from snne_guard.engine.reply_set import (
 )
 from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import is_transient
-from snne_guard.engine.spans import score_spans_of
 from snne_guard.engine.state import CallState
 from snne_guard.errors import (
     ConfigurationError,
@@ -38,8 +37,10 @@ from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES
-from snne_guard.types import Assessment, Reply, Score
-from snne_guard.views import View
+from snne_guard.similarity.judge import judge_prompt
+from snne_guard.spans import SpanJudge, score_spans
+from snne_guard.spans.cutting import cut
+from snne_guard.types import Assessment, Reply, Score, SpanSimilarity
 
 __all__ = ["guarded_call"]
 
@@ -81,12 +82,12 @@ def _wants_logprobs(request: Request) -> bool:
 def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     """Draw the answer and the samples; return the outcome if the call ends with it."""
     request = call.request
-    skipped = _why_skipped(call)
+    skipped, tools_pass = _why_skipped(call), request.tool_calls_pass
     together = (
         call.settings.schedule == "concurrent"
         and skipped is None
         and not request.side_effects
-        and not request.tool_calls_pass
+        and not tools_pass
     )
     samples = _sample_draws(call)
     if call.answer is None:
@@ -96,12 +97,12 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
             return _without_answer(call)
     if skipped is not None:
         return call.skip(skipped)
-    if request.tool_calls_pass and call.answer.first.tool_calls is not None:
+    if tools_pass and call.answer.tool_calls is not None:
         return call.skip("tool_calls")
     if request.side_effects:
         call.note("side_effects")
         return None
-    further = (*samples, *_self_check_draws(call, call.answer.first))
+    further = (*samples, *_self_check_draws(call, call.answer))
     if further:
         yield from call.send(further)
     yield from _top_up(call)
@@ -122,17 +123,11 @@ def _why_skipped(call: CallState) -> str | None:
 
 def _sample_draws(call: CallState) -> Draws:
     """Return requests for samples: one per view with ``n``, else one per sample."""
-    wanted = _missing_views(call)
+    wanted = call.views
     if call.request.capabilities.n and not call.request.state.n_ignored:
         shares = Counter(wanted).items()
         return tuple(call.draw("sample", n=n, view=view) for view, n in shares)
     return tuple(call.draw("sample", view=view) for view in wanted)
-
-
-def _missing_views(call: CallState) -> list[View | None]:
-    """Return the views of the samples that are not there yet, one for each."""
-    places = zip(call.request.views, call.samples_in_turn, strict=True)
-    return [view for view, sample in places if sample is None]
 
 
 def _self_check_draws(call: CallState, answer: Reply) -> Draws:
@@ -146,7 +141,9 @@ def _self_check_draws(call: CallState, answer: Reply) -> Draws:
 def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     """Ask one by one for samples that a request for several did not return."""
     state, had = call.request.state, len(call.samples)
-    missing = _missing_views(call)
+    in_turn = call.samples_in_turn
+    places = zip(call.views, in_turn, strict=True)
+    missing = [view for view, sample in places if sample is None]
     # Not ``state.n_ignored``: another call may have found that out meanwhile.
     asked_for_several = any(draw.n > 1 for draw in call.drawn)
     failing = any(map(is_transient, call.errors))
@@ -154,11 +151,11 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
         further = tuple(call.draw("sample", view=view) for view in missing)
         yield from call.send(further)
         state.n_ignored |= len(call.samples) > had
-        missing = _missing_views(call)
-    if missing and (call.errors or not call.late):
+        in_turn = call.samples_in_turn
+    if None in in_turn and (call.errors or not call.late):
         call.note("samples_failed")
     # In the order of the views, so that the first k are what a smaller n would draw.
-    call.samples = [*filter(None, call.samples_in_turn)]
+    call.samples = [*filter(None, in_turn)]
 
 
 def _without_answer(call: CallState) -> Outcome:
@@ -183,7 +180,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     request, settings, answer = call.request, call.settings, call.answer
     assert answer is not None  # noqa: S101 - drawn before
     reply_set = reply_set_of(
-        answer.first, call.samples, include_answer=settings.include_answer
+        answer, call.samples, include_answer=settings.include_answer
     )
     call.reply_set = reply_set
     for reason in reply_set.reasons:
@@ -283,15 +280,66 @@ def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     if verdict.delivery == "refusal" and call.settings.refusal is None:
         verdict = replace(verdict, delivery="nothing")
     if score is not None and verdict.delivery == "answer":
-        yield from score_spans_of(call)
+        yield from _score_spans(call)
     assessment = call.assess(verdict.decision)
     return Outcome(
         assessment=assessment,
         delivery=verdict.delivery,
-        answer=call.answer,
+        answer=call.answer_response,
         error=_error(call, assessment) if verdict.delivery == "nothing" else None,
         replacement=replacement,
     )
+
+
+def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
+    """Give each part of a text that is delivered its own uncertainty, if wanted."""
+    request, reply_set, compare = (
+        call.request,
+        call.reply_set,
+        call.settings.span_similarity,
+    )
+    answer = call.answer
+    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
+    is_text = not (request.structured or request.schema or reply_set.has_tool_calls)
+    if compare is None or not is_text or not reply_set.samples:
+        return
+    text, samples = answer.text, [sample.text for sample in reply_set.samples]
+    if compare == "judge":
+        compare = yield from _judge(call, text, samples)
+    result: Any = yield Work(
+        function=partial(
+            score_spans,
+            text,
+            samples,
+            question=request.question,
+            context=request.context,
+            similarity=compare,
+        ),
+        deadline=call.deadline,
+    )
+    if isinstance(result, Failure):
+        call.failed("spans", result.error, reason="spans_failed")
+    else:
+        call.spans = tuple(result)
+
+
+def _judge(
+    call: CallState, text: str, samples: Sequence[str]
+) -> Generator[Draws | Work, Any, SpanSimilarity]:
+    """Ask the guarded model which samples support the parts of its answer."""
+    context, question = call.request.context, call.request.question
+    texts = [*samples] if context is None else [*samples, context]
+
+    def prompt() -> str | None:
+        parts = [text[start:end] for start, end in cut(text)]
+        return judge_prompt(parts, texts, question) if parts else None
+
+    asked = yield Work(function=prompt, deadline=call.deadline)
+    if isinstance(asked, str) and not call.is_late:
+        yield from call.send((call.draw("judge", turns=(text, asked)),))
+    replies = () if call.judgement is None else call.judgement.replies
+    reply = replies[0].text if replies else ""
+    return SpanJudge(lambda _: reply)
 
 
 def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
@@ -324,10 +372,10 @@ def _is_covered(call: CallState, score: Score) -> bool:
     assert reply_set is not None  # noqa: S101 - it has a score
     asked = call.settings.self_check_turn is not None
     if (asked and call.self_check is None) or (
-        call.request.views != call.settings.sample_views
+        call.views != call.settings.sample_views
     ):
         return False
-    answer = () if call.answer is None else (call.answer.first,)
+    answer = () if call.answer is None else (call.answer,)
     try:
         calibration.check(call.request.answer_settings)
     except ConfigurationError:

@@ -42,7 +42,9 @@ class CallState:
         self.settings = request.settings
         self.started = time.monotonic()
         self.id = uuid.uuid4().hex
-        self.answer = request.answer
+        self.views = request.views
+        self.answer_response = request.answer
+        self.answer = None if request.answer is None else request.answer.first
         self.drawn: list[Draw] = []
         self.samples: list[Reply] = []
         self.errors: list[BaseException] = []
@@ -92,7 +94,7 @@ class CallState:
     @property
     def samples_in_turn(self) -> list[Reply | None]:
         """The sample for each view in turn, None where it has not come."""
-        names = [None if view is None else view.name for view in self.request.views]
+        names = [None if view is None else view.name for view in self.views]
         brought = {
             name: iter([sample for sample in self.samples if sample.view == name])
             for name in names
@@ -146,7 +148,7 @@ class CallState:
             if draw.role == "sample" and self.answer_error is None:
                 self.note("samples_late")
         elif draw.role == "answer":
-            self.answer = response
+            self.answer_response, self.answer = response, response.first
         else:
             replies = response.replies[: draw.n]
             read = None if draw.view is None else draw.view.read
@@ -195,7 +197,7 @@ class CallState:
             }
         return Assessment(
             id=self.id,
-            answer=None if self.answer is None else self.answer.first,
+            answer=self.answer,
             samples=tuple(self.samples),
             **found,
             **self.guarantees,
@@ -217,7 +219,7 @@ class CallState:
         return Outcome(
             assessment=self.assess(decision),
             delivery="nothing",
-            answer=self.answer,
+            answer=self.answer_response,
             error=error,
         )
 
@@ -225,4 +227,5 @@ class CallState:
         """End the call with the answer, which is not scored by the user's choice."""
         self.note(reason)
         assessment = self.assess(self.settings.policy.skipped().decision)
-        return Outcome(assessment=assessment, delivery="answer", answer=self.answer)
+        answer = self.answer_response
+        return Outcome(assessment=assessment, delivery="answer", answer=answer)

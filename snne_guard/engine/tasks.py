@@ -173,6 +173,9 @@ class _InFlight:
     @asynccontextmanager
     async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
         """Hold one of the guard's slots; answers go ahead of samples."""
+        if self._limiter.size is None:
+            yield
+            return
         slot = self._limiter.acquire(first=first)
         try:
             if slot is not None and not slot.done():

@@ -167,6 +167,9 @@ class _InFlight:
     @contextmanager
     def slot(self, *, first: bool = True) -> Generator[None]:
         """Hold one of the guard's slots; answers go ahead of samples."""
+        if self._limiter.size is None:
+            yield
+            return
         slot = self._limiter.acquire(first=first)
         try:
             if slot is not None:

@@ -18,7 +18,7 @@ from pydantic import Field, PrivateAttr
 from snne_guard import engine
 from snne_guard.engine import Observers, Request
 from snne_guard.langchain.delivery import child_config, message_of, result_of
-from snne_guard.langchain.messages import as_chunk
+from snne_guard.langchain.messages import as_chunk, as_message
 from snne_guard.langchain.request import Run, engine_request
 from snne_guard.langchain.sender import LangChainSender
 from snne_guard.langchain.streams import astreamed, streamed
@@ -96,7 +96,7 @@ class GuardedCalls(BaseChatModel):
         message = message_of(outcome, refusal=self._settings.refusal)
         if message is None:
             config = child_config(run_manager)
-            message = self._settings.fallback.invoke(messages, config)
+            message = as_message(self._settings.fallback.invoke(messages, config))
         return result_of(message, outcome)
 
     async def _agenerate(
@@ -111,7 +111,8 @@ class GuardedCalls(BaseChatModel):
         message = message_of(outcome, refusal=self._settings.refusal)
         if message is None:
             config = child_config(run_manager)
-            message = await self._settings.fallback.ainvoke(messages, config)
+            given = await self._settings.fallback.ainvoke(messages, config)
+            message = as_message(given)
         return result_of(message, outcome)
 
     def _stream(

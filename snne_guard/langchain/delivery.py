@@ -42,15 +42,15 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
         case "refusal":
             return AIMessage(str(refusal), response_metadata={"finish_reason": "stop"})
         case "answer" if outcome.answer is not None:
-            return as_message(outcome.answer.raw)
+            answer: AIMessage = outcome.answer.raw
+            return answer
     assert outcome.error is not None  # noqa: S101 - it says why there is nothing
     raise as_model_error(outcome.error)
 
 
-def result_of(given: object, outcome: Outcome) -> ChatResult:
+def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
     """Return what is delivered with the assessment and the usage of all draws."""
-    message, assessment = as_message(given), outcome.assessment
-    record = assessment.to_metadata()
+    assessment, record = outcome.assessment, outcome.assessment.to_metadata()
     if outcome.delivery == "fallback" and KEY in message.response_metadata:
         # The fallback is a guard itself.
         record["fallback"] = message.response_metadata[KEY]
