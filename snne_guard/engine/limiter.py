@@ -27,8 +27,8 @@ class Limiter:
         """Travel without the requests in flight."""
         return (Limiter, (self.size,))
 
-    def acquire(self, *, first: bool = False) -> Future[None] | None:
-        """Return a future that is done once a slot is held, None without a limit.
+    def acquire(self, *, first: bool = False) -> Future[None]:
+        """Return a future that is done once a slot is held.
 
         A task waits for it by ``asyncio.wrap_future``. Call ``release`` with it in any
         case, even if the wait was abandoned.
@@ -36,13 +36,11 @@ class Limiter:
         Args:
             first: Whether to go to the front of the queue, as answers do.
         """
-        if self.size is None:
-            return None
         if self._process != os.getpid():
             self._reset()
         place: Future[None] = Future()
         with self._lock:
-            if self._held < self.size:
+            if self.size is None or self._held < self.size:
                 self._held += 1
                 place.set_running_or_notify_cancel()
                 place.set_result(None)
@@ -50,10 +48,8 @@ class Limiter:
                 (self._before if first else self._waiting).append(place)
         return place
 
-    def release(self, place: Future[None] | None, /) -> None:
+    def release(self, place: Future[None], /) -> None:
         """Give up a slot, or a place in the queue for one."""
-        if place is None:
-            return
         place.cancel()
         with self._lock:
             if place.cancelled():

@@ -178,7 +178,7 @@ class _InFlight:
             return
         slot = self._limiter.acquire(first=first)
         try:
-            if slot is not None and not slot.done():
+            if not slot.done():
                 await asyncio.wrap_future(slot)
             yield
         finally:

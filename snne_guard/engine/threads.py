@@ -172,8 +172,7 @@ class _InFlight:
             return
         slot = self._limiter.acquire(first=first)
         try:
-            if slot is not None:
-                slot.result()
+            slot.result()
             yield
         finally:
             self._limiter.release(slot)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding
-from pydantic import ConfigDict
+from pydantic import ConfigDict, PrivateAttr
 
 from snne_guard.decision import Calibration
 from snne_guard.engine import GuardState, Limiter, Observers
@@ -157,6 +157,8 @@ class SNNEGuard(GuardedCalls):
     context: Frozen
     include_answer: Frozen = True  # no option; ``paper`` sets it
 
+    _inside: ModelTree = PrivateAttr()
+
     def __init__(
         self,
         model: ChatRunnable | None = None,
@@ -242,6 +244,7 @@ class SNNEGuard(GuardedCalls):
         super().__init__(**values)
         self._settings = settings
         self._observers = Observers(settings.observers)
+        self._inside = inside
         settings.check_calibration({**inside.answer_settings, **inside.named})
 
     @classmethod
@@ -285,10 +288,6 @@ class SNNEGuard(GuardedCalls):
         if not isinstance(calibration, Calibration):
             calibration = Calibration.load(calibration)
         return cls(model, **{**calibration.guard_settings(), **options})
-
-    @property
-    def _inside(self) -> ModelTree:
-        return ModelTree(self.guarded, provider=self.provider)
 
     # -- What LangChain asks of a chat model -------------------------------------------
 
