@@ -20,15 +20,7 @@ from snne_guard.errors import (
     SnneGuardError,
     UncertainAnswerError,
 )
-from snne_guard.types import (
-    Assessment,
-    Cost,
-    Decision,
-    Prices,
-    Reply,
-    Score,
-    Span,
-)
+from snne_guard.types import Assessment, Cost, Decision, Prices, Reply, Score, Span
 
 if TYPE_CHECKING:
     from snne_guard.langchain import SNNEGuard

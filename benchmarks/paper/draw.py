@@ -16,11 +16,7 @@ from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
 from snne_guard.evaluation.recorded_calls import drawn_fields
 from snne_guard.evaluation.recorder import RecordingRun, record
-from snne_guard.huggingface import (
-    Completion,
-    GenerationSettings,
-    HuggingFaceModel,
-)
+from snne_guard.huggingface import Completion, GenerationSettings, HuggingFaceModel
 from snne_guard.scorers.likelihood import p_true_prompt
 from snne_guard.types import Assessment, Cost, Reply
 

@@ -13,12 +13,7 @@ import numpy as np
 
 from benchmarks.paper.data_sets import DATA_SETS
 from snne_guard.errors import InputError
-from snne_guard.evaluation import (
-    Evaluation,
-    Recording,
-    evaluate,
-    resolve_grader,
-)
+from snne_guard.evaluation import Evaluation, Recording, evaluate, resolve_grader
 from snne_guard.evaluation.ranking import TITLES
 from snne_guard.similarity import CrossEncoder
 

@@ -8,12 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from snne_guard import Assessment, MissingExtraError, __version__
-from snne_guard_integrations._report import (
-    DECISION,
-    UNCERTAINTY,
-    metadata,
-    summary,
-)
+from snne_guard_integrations._report import DECISION, UNCERTAINTY, metadata, summary
 
 try:
     from opentelemetry import metrics, trace

@@ -7,13 +7,7 @@ model, the answer too.
 
 from __future__ import annotations
 
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Collection,
-    Generator,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 

@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import (
-    Runnable,
-    RunnableBinding,
-    RunnableWithFallbacks,
-)
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableWithFallbacks
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 

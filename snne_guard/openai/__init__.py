@@ -3,11 +3,7 @@
 from snne_guard.errors import MissingExtraError
 
 try:
-    from snne_guard.openai.client import (
-        AsyncGuardedOpenAI,
-        GuardedOpenAI,
-        guard_client,
-    )
+    from snne_guard.openai.client import AsyncGuardedOpenAI, GuardedOpenAI, guard_client
 except ModuleNotFoundError as error:
     msg = f"the {error.name} package"
     raise MissingExtraError(msg, extra="openai") from error

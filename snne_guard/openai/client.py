@@ -19,9 +19,7 @@ from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
 from snne_guard.openai.delivery import RefusalAs
 from snne_guard.openai.request import ApiRequest, guarded_request
 from snne_guard.settings import GuardOptions, GuardSettings
-from snne_guard.types import (
-    Assessment,
-)
+from snne_guard.types import Assessment
 
 __all__ = ["AsyncGuardedOpenAI", "ClientOptions", "GuardedOpenAI", "guard_client"]
 

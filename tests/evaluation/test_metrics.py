@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from snne_guard.errors import InputError
-from snne_guard.evaluation import (
-    auarc,
-    auroc,
-    bootstrap,
-    prr,
-    risk_coverage,
-)
+from snne_guard.evaluation import auarc, auroc, bootstrap, prr, risk_coverage
 from tests.scorers.vectors import NEEDS_VECTORS, vectors
 
 U12 = [

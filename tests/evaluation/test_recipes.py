@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.evaluation import (
-    Recording,
-    auroc,
-    evaluate,
-    shard_of,
-)
+from snne_guard.evaluation import Recording, auroc, evaluate, shard_of
 from snne_guard.evaluation.recipes import Recipe, RecipeComparison
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck

@@ -27,11 +27,7 @@ from transformers import (
 )
 
 from snne_guard.errors import InputError
-from snne_guard.huggingface import (
-    Completion,
-    GenerationSettings,
-    HuggingFaceModel,
-)
+from snne_guard.huggingface import Completion, GenerationSettings, HuggingFaceModel
 from snne_guard.huggingface.generate import token_texts
 from tests.huggingface.support import (
     TOKENIZER,

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, models
-from transformers import (
-    PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
-)
+from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.huggingface import GenerationSettings, HuggingFaceModel

@@ -16,11 +16,7 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.langchain.embedded import (
-    MODEL_NAME,
-    embedded_server_url,
-    model_file,
-)
+from snne_guard.langchain.embedded import MODEL_NAME, embedded_server_url, model_file
 from snne_guard.langchain.embedded_server import count_cpus
 
 

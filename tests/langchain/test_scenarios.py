@@ -15,13 +15,7 @@ import openai
 import pytest
 
 from snne_guard import GuardTimeoutError, SNNEGuard
-from tests.langchain.support import (
-    REFUSAL,
-    WHOLE,
-    ask,
-    chat_openai,
-    metadata_of,
-)
+from tests.langchain.support import REFUSAL, WHOLE, ask, chat_openai, metadata_of
 from tests.support.openai_server import (
     Answer,
     Asked,

@@ -13,14 +13,7 @@ from pydantic import BaseModel
 from snne_guard import SNNEGuard
 from snne_guard.self_check import SelfCheck
 from snne_guard.views import View
-from tests.langchain.support import (
-    CALLS,
-    WHOLE,
-    ask,
-    chat_openai,
-    guarded,
-    metadata_of,
-)
+from tests.langchain.support import CALLS, WHOLE, ask, chat_openai, guarded, metadata_of
 from tests.support.openai_server import Answer, Asked, Scripted, Server
 
 ALL = ["plain", "examples", "reasoning"]

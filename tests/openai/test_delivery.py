@@ -16,11 +16,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletion
 
-from snne_guard import (
-    ConfigurationError,
-    SamplingError,
-    UncertainAnswerError,
-)
+from snne_guard import ConfigurationError, SamplingError, UncertainAnswerError
 from snne_guard.openai import guard_client
 from tests.openai.guarded import PATHS, REFUSAL, guarded, text_of
 from tests.support.calibrations import calibration

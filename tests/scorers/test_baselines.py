@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.scorers.hidden_states import eigen_score
-from snne_guard.scorers.likelihood import (
-    p_true,
-    perplexity,
-    sequence_probability,
-)
+from snne_guard.scorers.likelihood import p_true, perplexity, sequence_probability
 
 logprobs = st.lists(st.floats(-20, 0), min_size=1, max_size=8)
 

@@ -11,22 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.errors import ConfigurationError, InputError
-from snne_guard.scorers import (
-    METHODS,
-    Method,
-    score,
-    snne,
-    wsnne,
-)
+from snne_guard.scorers import METHODS, Method, score, snne, wsnne
 from snne_guard.similarity import content_f1, rouge_l
 from snne_guard.types import FloatArray
-from tests.scorers.support import (
-    CLUSTERS,
-    TEXTS,
-    TOKENS,
-    Recorded,
-    same,
-)
+from tests.scorers.support import CLUSTERS, TEXTS, TOKENS, Recorded, same
 
 PARIS = ["Paris", "Paris", "Lyon"]
 KNOWN = [[-0.1], [-0.2, -0.4], [-2.0]]

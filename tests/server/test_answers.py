@@ -9,14 +9,7 @@ import pytest
 
 from snne_guard.settings import REFUSAL
 from tests.server.support import Running, serving
-from tests.support.openai_server import (
-    APART,
-    CHAT,
-    RESPONSES,
-    Server,
-    always,
-    split,
-)
+from tests.support.openai_server import APART, CHAT, RESPONSES, Server, always, split
 
 
 @pytest.fixture

@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.similarity import (
-    NLI,
-    CrossEncoder,
-    entail_similarity,
-    equivalence,
-)
+from snne_guard.similarity import NLI, CrossEncoder, entail_similarity, equivalence
 from tests.similarity.support import is_similarity, save_classifier
 
 CLASSES = ("contradiction", "neutral", "entailment")

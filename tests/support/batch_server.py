@@ -9,14 +9,7 @@ from email import message_from_bytes
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.openai_server import (
-    JSON,
-    Asked,
-    Handler,
-    Scripted,
-    Server,
-    whole,
-)
+from tests.support.openai_server import JSON, Asked, Handler, Scripted, Server, whole
 
 
 @dataclass(kw_only=True)
