@@ -144,6 +144,10 @@ class GuardSettings:
     policy: Policy = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        # In this order, since each step relies on those before it: kinds first, so that
+        # no later check fails on a wrong type; the self-check, which ``n`` counts; the
+        # calibration, which sets the policy and may name the method; the views, which
+        # may settle it; and the method last, when all that it depends on is known.
         self._check_kinds()
         turn = SelfCheck() if self.self_check is True else self.self_check
         self._set("self_check_turn", turn or None)

@@ -9,6 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from snne_guard.engine.vocabulary import REJECTED_CODES
 
 __all__ = [
     "Steps",
+    "Wait",
     "arun_steps",
     "rejected_parameter",
     "run_steps",
@@ -28,7 +30,14 @@ _LOGPROBS = ("top_logprobs", "logprobs")
 Result = TypeVar("Result")
 
 Steps = Generator[Any, Any, Result]
-"""Yields requests, and seconds to wait as floats; is sent results and thrown errors."""
+"""Yields requests and waits; is sent results, and thrown what a request raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A step that sends nothing, and takes some seconds."""
+
+    seconds: float
 
 
 def without_rejected(
@@ -71,7 +80,11 @@ def run_steps(
         except StopIteration as end:
             return end.value, failed
         try:
-            sent = (time.sleep if isinstance(step, float) else send)(step)
+            sent = None
+            if isinstance(step, Wait):
+                time.sleep(step.seconds)
+            else:
+                sent = send(step)
             proceed = partial(steps.send, sent)
         except BaseException as error:  # noqa: BLE001 - the generator raises it
             failed += 1
@@ -89,7 +102,11 @@ async def arun_steps(
         except StopIteration as end:
             return end.value, failed
         try:
-            sent = await (asyncio.sleep if isinstance(step, float) else send)(step)
+            sent = None
+            if isinstance(step, Wait):
+                await asyncio.sleep(step.seconds)
+            else:
+                sent = await send(step)
             proceed = partial(steps.send, sent)
         except BaseException as error:  # noqa: BLE001 - the generator raises it
             failed += 1

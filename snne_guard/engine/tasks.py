@@ -70,6 +70,8 @@ async def _carry_out(
                             async for chunk in chunks:
                                 yield chunk
                 except BaseException as error:  # noqa: BLE001 - the engine ends the call
+                    # Thrown in, so that even an interrupted call has its record: the
+                    # engine counts what is open and returns, which ends the loop.
                     wanted = engine.throw(error)
                 else:
                     wanted = engine.send(result)
@@ -77,7 +79,7 @@ async def _carry_out(
             outcome: Outcome = end.value
     await request.observers.anotify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
-        raise outcome.error
+        raise outcome.error  # a generator that is being closed may not yield
     yield outcome
 
 

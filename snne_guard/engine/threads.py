@@ -85,6 +85,8 @@ def _carry_out(
                     else:
                         result = yield from _stream(wanted, stream_from, in_flight)
                 except BaseException as error:  # noqa: BLE001 - the engine ends the call
+                    # Thrown in, so that even an interrupted call has its record: the
+                    # engine counts what is open and returns, which ends the loop.
                     wanted = engine.throw(error)
                 else:
                     wanted = engine.send(result)
@@ -92,7 +94,7 @@ def _carry_out(
             outcome: Outcome = end.value
     request.observers.notify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
-        raise outcome.error
+        raise outcome.error  # a generator that is being closed may not yield
     yield outcome
 
 

@@ -145,7 +145,7 @@ class LangChainSender:
         """Return the requests that a draw takes, one after another.
 
         The tree carries out the wrappers; for each model inside ``without_rejected``
-        yields requests; ``run_steps`` sends what is yielded, and sleeps on floats.
+        yields requests; ``run_steps`` sends what is yielded, and waits.
         """
         messages = convert_to_messages(draw.conversation(self._messages))
 

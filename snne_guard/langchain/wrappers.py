@@ -18,7 +18,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.engine import ProviderCapabilities, answer_settings
-from snne_guard.engine.rejections import Steps
+from snne_guard.engine.rejections import Steps, Wait
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import Provider, parameters_of, provider_of
 
@@ -216,14 +216,14 @@ def _carried_out(node: _Node, ask: Callable[[Target], Steps[Result]]) -> Steps[R
                 errors.append(error)
         raise errors[0]  # as LangChain does: the first model's own
     waits: list[float] = []
-    # Tenacity would sleep in this thread; a wait is yielded as a float instead, and
-    # ``run_steps`` sleeps, in a thread or in a task.
+    # Tenacity would sleep in this thread. Its wait becomes a step instead, which is
+    # carried out in a thread or in a task.
     attempts = node.wrapper._sync_retrying(  # noqa: SLF001 - its settings, in one place
         reraise=True, sleep=waits.append
     )
     for attempt in attempts:
         if waits:
-            yield float(waits.pop())
+            yield Wait(waits.pop())
         with attempt:
             return (yield from _carried_out(node.inside, ask))
     raise AssertionError  # the last attempt has returned or raised
