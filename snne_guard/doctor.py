@@ -101,11 +101,12 @@ def examine(
     several = replace(one, n=_CHOICES)
     together = _tried(asked, several) if capabilities.n else None
     prompt = SelfCheck().prompt
-    checks = [
+    self_checks = [
         _tried(about, Draw(role="self_check", turns=(answer, prompt), logprobs=True))
         for answer in _ANSWERS
     ]
-    tried = [*singles, *checks] if together is None else [*singles, together, *checks]
+    several_tried = [] if together is None else [together]
+    tried = [*singles, *several_tried, *self_checks]
     responses = [each for each in tried if isinstance(each, Response)]
     drawn = [*singles, together] if isinstance(together, Response) else singles
     samples = [sample for response in drawn for sample in response.replies]
@@ -120,7 +121,7 @@ def examine(
             _temperature(singles),
             _n(together, vary=not variation.fix),
             _logprobs(samples, offered=capabilities.logprobs),
-            _self_check(checks),
+            _self_check(self_checks),
         ),
         cost=sum((response.cost for response in responses), unanswered),
     )

@@ -342,7 +342,7 @@ class Assessment:
         p_wrong: Estimated probability that the answer is wrong, in (0, 1); None
             without a calibration that gives one.
         decision: What was decided, None when no threshold is set.
-        n_requested: Replies of the set that were asked for.
+        n_requested: Replies of the reply set that were asked for.
         n_used: Replies that could be compared.
         reasons: What was unusual, as codes of ``REASONS``.
         cost: What the call took.

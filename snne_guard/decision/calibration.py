@@ -257,7 +257,7 @@ def _sealed(content: object) -> dict[str, Any]:
     text = json.dumps(content, separators=(",", ":"))
     return {
         "kind": "snne_guard.Calibration",
-        "format": 1,
+        "format": 2,
         "checksum": "sha256:" + hashlib.sha256(text.encode()).hexdigest(),
         "content": content,
     }

@@ -54,7 +54,7 @@ def drawn_fields(
         return {}
     answer, samples = drawn.answer, drawn.samples
     replies = (answer, *samples)
-    check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
+    self_check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
     return {
         "main_answer": compared_text(answer),
         "samples": [compared_text(sample) for sample in samples],
@@ -62,7 +62,7 @@ def drawn_fields(
         "token_logprobs": [sample.token_logprobs for sample in samples],
         "main_tokens": answer.tokens,
         "tokens": [sample.tokens for sample in samples],
-        "self_check": check,
+        "self_check": self_check,
         "settings": settings,
         "drawn": {
             **({} if shard is None else {"shard": shard}),

@@ -51,8 +51,8 @@ class SNNEGuard(GuardedCalls):
     Args:
         model: Any chat model, bare or inside ``bind``, ``bind_tools``, ``with_config``,
             ``with_retry`` or ``with_fallbacks``. It is never changed.
-        n: Calls to the model: the answer, its samples, and the self-check if there is
-            one. At least 2.
+        n: Replies that the guard pays for: the answer, its samples, and the self-check
+            if there is one. At least 2.
         threshold: Largest ``u`` to accept, in [0, 1]. With a pair ``(accept, refuse)``,
             ``on_uncertain`` decides between the two, and every answer above the second
             is refused. None only measures.

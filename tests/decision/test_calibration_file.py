@@ -54,7 +54,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     ("old", "new"),
     [
         ('"value": 0.4', '"value": 0.9'),
-        ('"format": 1', '"format": 2'),
+        ('"format": 2', '"format": 1'),
         (f'"kind": "{KIND}"', '"kind": "toy"'),
         ('"content": {', '"content": 5, "x": {'),
         ('"n_labels": 300', '"n_labels": ' + "9" * 5000),
@@ -115,7 +115,7 @@ def test_contents_that_make_no_sense_are_refused_even_when_sealed(
     content = asdict(calibration()) | change
     text = json.dumps(content, separators=(",", ":"))
     checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    sealed = {"kind": KIND, "format": 1, "checksum": checksum, "content": content}
+    sealed = {"kind": KIND, "format": 2, "checksum": checksum, "content": content}
     path = tmp_path / "guard.json"
     path.write_text(json.dumps(sealed), encoding="utf-8")
     with pytest.raises(InputError, match=f"Calibration.*{says}"):

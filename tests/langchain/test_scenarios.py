@@ -41,7 +41,7 @@ class Row:
         says: What is delivered: a text, or an exception that is raised.
         decision: Of the guard, None where an exception is raised.
         reasons: Of the guard, in any order.
-        n_used: Members that were compared.
+        n_used: Replies that were compared.
         method: What scored them, None where nothing did.
         calls: Requests that were answered, and those that were sent.
         lower_bound: Whether the cost is one.

@@ -52,11 +52,11 @@ def test_every_part() -> None:
 
 def test_an_answer_that_is_apart_is_no_member() -> None:
     built = inputs(answer="apart")
-    apart, members = all_of(built), all_of(inputs())
+    apart, included = all_of(built), all_of(inputs())
     assert built.answers == tuple(TEXTS[1:])
-    assert np.array_equal(apart["similarity"], members["similarity"][1:, 1:])
-    assert np.array_equal(apart["entailment"], members["entailment"][1:, 1:])
-    assert np.array_equal(apart["graph"], members["graph"][1:, 1:])
+    assert np.array_equal(apart["similarity"], included["similarity"][1:, 1:])
+    assert np.array_equal(apart["entailment"], included["entailment"][1:, 1:])
+    assert np.array_equal(apart["graph"], included["graph"][1:, 1:])
     assert apart["cluster_ids"].tolist() == [0, 1, 2]
     assert apart["mean_logprobs"].tolist() == pytest.approx(MEANS[1:])
     assert [*apart["hidden_states"]] == STATES[1:]

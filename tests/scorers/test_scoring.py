@@ -20,7 +20,7 @@ PARIS = ["Paris", "Paris", "Lyon"]
 KNOWN = [[-0.1], [-0.2, -0.4], [-2.0]]
 
 
-def members(**changes: Any) -> Any:
+def inputs_of(**changes: Any) -> Any:
     options: dict[str, Any] = {
         "method": METHODS["snne"],
         "similarity": Recorded(),
@@ -108,7 +108,7 @@ def test_a_method_without_bounds_has_no_uncertainty() -> None:
 
 def test_a_method_that_compares_nothing_calls_no_similarity() -> None:
     compare = Recorded()
-    found = members(
+    found = inputs_of(
         method=METHODS["perplexity"], similarity=compare, token_logprobs=TOKENS
     )
     assert (found.similarity, found.matrix, compare.calls) == (None, None, 0)
@@ -117,7 +117,7 @@ def test_a_method_that_compares_nothing_calls_no_similarity() -> None:
 
 def test_a_method_on_clusters_shows_what_it_compared() -> None:
     compare = Recorded()
-    found = members(method=METHODS["dse"], similarity=compare)
+    found = inputs_of(method=METHODS["dse"], similarity=compare)
     ids = np.array(CLUSTERS)
     assert found.matrix.tolist() == (ids[:, None] == ids).astype(float).tolist()
     assert compare.calls == 0  # the matrix would cost a second comparison

@@ -190,7 +190,7 @@ def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path) -> None:
 
 _SLOWLY = """
 import asyncio, sys
-from tests.evaluation.test_record import SETTINGS, drawn, question
+from tests.evaluation.test_recorder import SETTINGS, drawn, question
 from snne_guard.evaluation.recorder import RecordingRun, record
 
 async def ask(asked):
