@@ -121,6 +121,7 @@ def examine(
             _temperature(singles),
             _n(together, vary=not variation.fix),
             _logprobs(samples, offered=capabilities.logprobs),
+            _options(responses),
             _self_check(self_checks),
         ),
         cost=sum((response.cost for response in responses), unanswered),
@@ -157,6 +158,14 @@ def _temperature(responses: Sequence[Response]) -> Finding:
         return Finding("temperature", "works", "1 was accepted")
     message = "it cannot be set, so samples are drawn at the model's own"
     return Finding("temperature", "rejected", message)
+
+
+def _options(responses: Sequence[Response]) -> Finding:
+    refused = sorted(frozenset[str]().union(*(each.rejected for each in responses)))
+    if not refused:
+        return Finding("options", "works", "none that the guard adds is rejected")
+    names = ", ".join(refused)
+    return Finding("options", "rejected", f"{names}: requests go without")
 
 
 def _n(response: Response | Exception | None, *, vary: bool) -> Finding:

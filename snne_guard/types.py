@@ -63,6 +63,7 @@ REASONS: dict[str, str] = {
     "not_sampled": "the call is outside the share that sample_rate samples",
     "cancelled": "the call was cancelled or broke off; the cost is that up to then",
     "side_effects": "another draw could have side effects, so none was made",
+    "greedy_samples": "samples may be the likeliest text each time: they mean nothing",
     "temperature_unset": "samples could not be drawn at the requested temperature",
     "answer_failed": "the model failed to give an answer",
     "answer_unreadable": "the answer has no visible text, or content other than text",

@@ -49,7 +49,7 @@ def doctor(
         return LangChainSender(asked, [HumanMessage(prompt)])
 
     with asking("asking the model"):
-        report = examine(sender, capabilities=asked.capabilities())
+        report = examine(sender, capabilities=asked.capabilities)
     _print(report)
     if not report.ok:
         raise typer.Exit(_UNTRUSTED)

@@ -159,7 +159,7 @@ def record(
         settings["model"] = model
     # The view of each request, and how many replies it brings; the answer's is first.
     turns = guard.settings.sample_views
-    takes_n = ModelTree(guard.guarded).capabilities().n
+    takes_n = ModelTree(guard.guarded).capabilities.n
     sampling = Counter(turns).items() if takes_n else ((view, 1) for view in turns)
     requests = [(None, 1), *sampling]
     running = partial(

@@ -34,6 +34,7 @@ ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
 """Settings of the request for the answer. They are compared only where both the
 calibration and the guard know them; None means that the model decides."""
 
+_KIND, _FORMAT = "snne_guard.Calibration", 2
 _DATE = re.compile(r"[-@](19|20)\d\d-?\d\d-?\d\d$")
 
 
@@ -246,6 +247,13 @@ class Calibration:
 def _unsealed(sealed: Mapping[str, Any]) -> object:
     """Return the content of a file if it has not been changed."""
     content = sealed.get("content")
+    made = sealed.get("format")
+    if sealed.get("kind") == _KIND and isinstance(made, int) and made < _FORMAT:
+        msg = (
+            f"it has format {made}: samples are drawn in another way now, so its "
+            "threshold does not hold. Calibrate again"
+        )
+        raise InputError(msg)
     if sealed != _sealed(content):
         msg = "it was not written by this version of snne-guard, or has been changed"
         raise InputError(msg)
@@ -256,8 +264,8 @@ def _sealed(content: object) -> dict[str, Any]:
     """Return what a file holds: the content, its kind and format, and a checksum."""
     text = json.dumps(content, separators=(",", ":"))
     return {
-        "kind": "snne_guard.Calibration",
-        "format": 2,
+        "kind": _KIND,
+        "format": _FORMAT,
         "checksum": "sha256:" + hashlib.sha256(text.encode()).hexdigest(),
         "content": content,
     }

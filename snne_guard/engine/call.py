@@ -74,9 +74,9 @@ def guarded_call(request: Request, /) -> Call:
 
 def _wants_logprobs(request: Request) -> bool:
     """Return whether draws of this call should ask for log-probabilities."""
-    if request.state.method == "snne" or not request.capabilities.logprobs:
-        return False
-    return resolve_method(request.settings.method, logprobs=True).needs_logprobs
+    method = resolve_method(request.settings.method, logprobs=True)
+    offered = request.capabilities.logprobs or request.settings.method != "auto"
+    return offered and method.needs_logprobs
 
 
 def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
@@ -124,7 +124,7 @@ def _why_skipped(call: CallState) -> str | None:
 def _sample_draws(call: CallState) -> Draws:
     """Return requests for samples: one per view with ``n``, else one per sample."""
     wanted = call.views
-    if call.request.capabilities.n and not call.request.state.n_ignored:
+    if call.request.capabilities.n and "n" not in call.rejected:
         shares = Counter(wanted).items()
         return tuple(call.draw("sample", n=n, view=view) for view, n in shares)
     return tuple(call.draw("sample", view=view) for view in wanted)
@@ -140,17 +140,18 @@ def _self_check_draws(call: CallState, answer: Reply) -> Draws:
 
 def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     """Ask one by one for samples that a request for several did not return."""
-    state, had = call.request.state, len(call.samples)
+    request, had = call.request, len(call.samples)
     in_turn = call.samples_in_turn
     places = zip(call.views, in_turn, strict=True)
     missing = [view for view, sample in places if sample is None]
-    # Not ``state.n_ignored``: another call may have found that out meanwhile.
     asked_for_several = any(draw.n > 1 for draw in call.drawn)
     failing = any(map(is_transient, call.errors))
     if asked_for_several and missing and not call.late and not failing:
         further = tuple(call.draw("sample", view=view) for view in missing)
         yield from call.send(further)
-        state.n_ignored |= len(call.samples) > had
+        if len(call.samples) > had:
+            for key in request.keys:
+                request.state.rejections.learn(key, {"n"})
         in_turn = call.samples_in_turn
     if None in in_turn and (call.errors or not call.late):
         call.note("samples_failed")
@@ -232,22 +233,20 @@ def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
     """Return the reason why readable replies cannot be scored, None where they can."""
     if len(reply_set.texts) < call.settings.enough_replies:
         return "too_few_samples"
+    if call.greedy:
+        return "greedy_samples"
     if call.settings.temperature >= 1 and agree_suspiciously(reply_set.samples):
         return "suspect_agreement"
     return None
 
 
 def _method_for(call: CallState, reply_set: ReplySet) -> Method:
-    """Return the method that runs; ``"auto"`` is settled by the guard's first text."""
-    wanted, state = call.settings.method, call.request.state
+    """Return the method that runs in this call, by the log-probabilities it has."""
+    wanted = call.settings.method
     complete = all(one is not None for one in reply_set.token_logprobs)
     texts = not reply_set.has_tool_calls  # few providers give any for calls
     if not complete and texts and call.wants_logprobs:
         call.note("logprobs_missing")
-    if wanted == "auto":
-        if complete or (texts and not any(reply_set.token_logprobs)):
-            state.method = state.method or ("wsnne" if complete else "snne")
-        wanted = state.method or "snne"
     method = resolve_method(wanted, logprobs=complete)
     if complete or not method.needs_logprobs:
         return method

@@ -6,7 +6,7 @@ request to OpenAI's API. Some of them hold further options.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from snne_guard.engine.protocol import Draw
@@ -15,6 +15,7 @@ from snne_guard.engine.vocabulary import (
     DECLARATIONS,
     FORMS,
     LIMITS,
+    NARROWING,
     NESTED,
     NO_SCHEMA,
     NOT_FOR_SAMPLES,
@@ -23,6 +24,7 @@ from snne_guard.engine.vocabulary import (
     SCHEMAS,
     SETTINGS,
     STOPS,
+    THINKING,
 )
 from snne_guard.views import EXTRA_TOKENS
 
@@ -30,6 +32,7 @@ __all__ = [
     "answer_settings",
     "asks_for_schema",
     "may_act",
+    "option_key",
     "options_for",
 ]
 
@@ -42,24 +45,26 @@ def options_for(
 ) -> dict[str, Any]:
     """Return the user's options as a draw takes them over.
 
-    The answer keeps them. A sample has another temperature, no seed, and is not stored.
-    A question about the answer has neither tools, schema nor stop texts. A sample of
-    which only a part is compared has more tokens, and no stop texts that could cut it
-    short.
+    The answer keeps them. A sample has the guard's temperature, no seed and nothing
+    else that narrows a draw, at any depth, and is not stored. A question about the
+    answer has neither tools, schema nor stop texts. A sample of which only a part is
+    compared has more tokens, and no stop texts that could cut it short.
 
     Args:
         draw: What is wanted.
         options: Those of the user.
-        temperature: Takes the place of the user's, where there is one; None leaves it.
+        temperature: That of a sample; None, where the provider takes none.
 
     Example:
-        >>> user = {"top_p": 0.9, "extra_body": {"seed": 7, "temperature": 0}}
+        >>> user = {"user": "me", "extra_body": {"top_k": 1, "temperature": 0}}
         >>> options_for(Draw(role="sample"), user, temperature=1.0)
-        {'top_p': 0.9, 'extra_body': {'temperature': 1.0}}
+        {'user': 'me', 'extra_body': {'temperature': 1.0}}
     """
     if draw.role == "answer":
         return {**options}
     left_out = NOT_FOR_SAMPLES
+    if draw.role == "sample":
+        left_out |= NARROWING if temperature is None else NARROWING - {"temperature"}
     if draw.turns:
         left_out |= FORMS
     elif draw.extracts:
@@ -81,6 +86,28 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
     if name in LIMITS and draw.extracts and isinstance(value, int):
         return value + EXTRA_TOKENS if 0 < value < LARGE_LIMIT else value
     return False if name == "store" else value
+
+
+def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
+    """Return on what it depends which options a model takes, besides the model.
+
+    Args:
+        levels: The options of a request, and the fields that hold some.
+
+    Example:
+        >>> low, high = ({"reasoning_effort": effort} for effort in ("low", "high"))
+        >>> option_key([low]) == option_key([high])
+        False
+    """
+    given = [
+        (name, value)
+        for level in levels
+        for each in _levels(level)
+        for name, value in each.items()
+        if value is not None
+    ]
+    thought = [f"{name}={v!r}" for name, v in given if name.startswith(THINKING)]
+    return frozenset(name for name, _ in given), tuple(sorted(thought))
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -155,6 +155,9 @@ class Response:
         raw: The answer as the model gave it (an ``AIMessage``, a
             ``ChatCompletion``), to be delivered as it is.
         temperature_set: Whether samples were drawn at the temperature asked for.
+        rejected: Parameters that the guard wanted and the provider did not take.
+        greedy: Whether samples may be the likeliest text each time, since the class is
+            greedy unless told and cannot be told.
         p_correct: Of a self-check: the probability that the answer is called correct,
             None where it says neither Yes nor No.
     """
@@ -163,6 +166,8 @@ class Response:
     cost: Cost = field(default_factory=Cost)
     raw: Any = field(default=None, repr=False, compare=False)
     temperature_set: bool = True
+    rejected: frozenset[str] = frozenset()
+    greedy: bool = False
     p_correct: float | None = None
 
     @property

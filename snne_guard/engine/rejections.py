@@ -1,4 +1,4 @@
-"""Send a request again without what the provider rejects.
+"""What providers reject: left out of a draw, and remembered for a while.
 
 A draw is a generator of requests, so that threads and tasks carry out the same steps.
 """
@@ -7,25 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Hashable,
+    Iterable,
+    Mapping,
+)
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from snne_guard.engine.retrying import status_of
-from snne_guard.engine.vocabulary import REJECTED_CODES
+from snne_guard.engine.vocabulary import REJECTED_CODES, SERVER_ERROR
 
 __all__ = [
+    "Rejections",
     "Steps",
     "Wait",
     "arun_steps",
-    "rejected_parameter",
+    "named_parameter",
     "run_steps",
     "without_rejected",
 ]
 
-_LOGPROBS = ("top_logprobs", "logprobs")
+_LOGPROBS = frozenset({"logprobs", "top_logprobs"})
+_SECONDS_KEPT = 600.0
+_MOST_KEPT = 1_000
+_QUOTED = re.compile(
+    r"\"[^\"]{41,}\"|'[^']{41,}'|`[^`]{41,}`|\u201c[^\u201d]{41,}\u201d"
+)
+_RUN = 3  # words in a row that make a quotation
 
 Result = TypeVar("Result")
 
@@ -40,32 +56,87 @@ class Wait:
     seconds: float
 
 
+class Rejections:
+    """Which parameters models were seen to reject, each remembered for ten minutes.
+
+    What is kept under one key weakens no request under another. At most 1,000 keys are
+    kept, the latest; threads and tasks may share one object.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until: dict[Hashable, dict[str, float]] = {}
+
+    def __reduce__(self) -> tuple[type[Rejections], tuple[()]]:
+        """Travel empty: another process finds out for itself."""
+        return (Rejections, ())
+
+    def known(self, key: Hashable, /) -> frozenset[str]:
+        """Return the parameters that a request under this key does without."""
+        now, kept = time.monotonic(), self._until.get(key, {})
+        return frozenset(name for name, until in [*kept.items()] if until > now)
+
+    def learn(self, key: Hashable, names: Iterable[str], /) -> None:
+        """Remember what a provider was seen to reject, or to ignore."""
+        until = dict.fromkeys(names, time.monotonic() + _SECONDS_KEPT)
+        if not until:
+            return
+        with self._lock:
+            self._until[key] = {**self._until.pop(key, {}), **until}
+            while len(self._until) > _MOST_KEPT:
+                del self._until[next(iter(self._until))]
+
+
+class Rejectable(Protocol):
+    """A request of which parts can be left out."""
+
+    @property
+    def optional(self) -> Collection[str]:
+        """Names of the parameters that the guard has added."""
+        ...
+
+    @property
+    def texts(self) -> Collection[str]:
+        """What is said in it, which an error may quote."""
+        ...
+
+
 def without_rejected(
-    make: Callable[..., Any], rejected: set[str]
+    make: Callable[..., Any], rejections: Rejections, key: Hashable
 ) -> Steps[tuple[Any, Any]]:
     """Send a request, and again without each parameter that the provider rejects.
+
+    A rejection that names none of them is answered once more without
+    log-probabilities, since an answer must not fail for what only the guard wants; that
+    teaches nothing, for the cause may be another one.
 
     Args:
         make: Takes the parameters to leave out, ``left_out``, and returns the request;
             those in its attribute ``optional`` may be left out as well.
-        rejected: What the provider is known to reject; what a request succeeded without
-            is added.
+        rejections: What is known; what a request succeeded without is added, if the
+            provider has named it.
+        key: Under which that stands.
 
     Returns:
         The request that was answered, and its result.
     """
-    left_out = frozenset(rejected)
+    left_out, named = rejections.known(key), set[str]()
     while True:
         request = make(left_out=left_out)
         try:
             result = yield request
         except Exception as error:
-            parameter = rejected_parameter(error, request.optional)
-            if parameter is None:
+            name = named_parameter(error, request)
+            unnamed = _LOGPROBS & {*request.optional}
+            if name is not None:
+                named.add(name)
+                left_out |= {name}
+            elif unnamed and _is_rejection(error):
+                left_out |= unnamed
+            else:
                 raise
-            left_out |= {parameter}
         else:
-            rejected.update(left_out)
+            rejections.learn(key, named)
             return request, result
 
 
@@ -113,30 +184,56 @@ async def arun_steps(
             proceed = partial(steps.throw, error)
 
 
-def rejected_parameter(error: BaseException, optional: Collection[str]) -> str | None:
-    """Return the parameter without which a rejected request should be sent again.
+def named_parameter(error: BaseException, request: Rejectable) -> str | None:
+    """Return the parameter that an error names as its cause, None where it names none.
+
+    The error's ``param`` counts first, then what its message names first, since it may
+    name others as well. What the message quotes of the request counts for nothing.
 
     Args:
         error: Why the request failed.
-        optional: Parameters that could be left out of the request.
-
-    Returns:
-        The parameter that the error names first: it may quote the others. Where it
-        names none, log-probabilities: an answer must not fail for what only the guard
-        wants. None where nothing can be left out, or the request was not refused for
-        what it asks.
-
-    Example:
-        >>> error = TypeError("create() got an unexpected keyword argument 'n'")
-        >>> rejected_parameter(error, ["temperature", "n"])
-        'n'
+        request: What was sent; only its ``optional`` parameters are looked for.
     """
-    if not _is_rejection(error):
+    if not _is_rejection(error) and status_of(error) != SERVER_ERROR:
         return None
+    param = re.findall(r"\w+", str(getattr(error, "param", "")))
+    found = (*param, *_own_words(_message(error), request.texts))
+    return next((name for name in found if name in request.optional), None)
+
+
+def _own_words(said: str, texts: Iterable[str]) -> list[str]:
+    """Return the words of a message that it quotes neither at length nor of a request.
+
+    Three words in a row that stand in a text of the request are a quotation, and so is
+    a shorter text as a whole.
+    """
     # Clients show a body as a dict, in which a line break is \\ and n.
-    said = f"{getattr(error, 'param', '')} {error} {getattr(error, 'body', '')}"
-    words = re.findall(r"(?<!\\)\b\w+", said)
-    return next((name for name in (*words, *_LOGPROBS) if name in optional), None)
+    plain = re.sub(r"\\[nrt]", " ", _QUOTED.sub(" ", said))
+    words = re.findall(r"\w+", plain)
+    quoted = set[int]()
+    for text in texts:
+        spoken = re.findall(r"\w+", text)
+        size = min(_RUN, len(spoken))
+        runs = {tuple(spoken[at : at + size]) for at in range(len(spoken) - size + 1)}
+        for at in range(len(words) - size + 1):
+            if size and tuple(words[at : at + size]) in runs:
+                quoted.update(range(at, at + size))
+    return [word for at, word in enumerate(words) if at not in quoted]
+
+
+def _message(error: BaseException) -> str:
+    """Return what an error says of its cause; its body may echo the whole request."""
+    body = getattr(error, "body", None)
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(inner, Mapping):
+        return f"{error}"
+    message = inner.get("message") or inner.get("msg")
+    details = inner.get("detail")
+    if message is None and isinstance(details, list):
+        # As FastAPI says it: where, what, and the input, which is left out.
+        named = [each for each in details if isinstance(each, Mapping)]
+        message = " ".join(f"{each.get('loc')} {each.get('msg')}" for each in named)
+    return f"{message or details or error}"
 
 
 def _is_rejection(error: BaseException) -> bool:

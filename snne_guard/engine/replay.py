@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 from snne_guard.engine.call import guarded_call
@@ -22,17 +21,15 @@ def replay_call(
 ) -> Outcome:
     """Carry out a call and return how it ended.
 
-    What a driver would do besides is left out: no observer is told, and neither
-    ``SNNE_GUARD_DISABLED`` nor ``sample_rate`` leaves the call unscored.
+    What a driver would do besides is left out: no observer is told.
 
     Args:
-        request: What is asked of the engine.
+        request: What is asked of the engine. With ``replayed`` neither
+            ``SNNE_GUARD_DISABLED`` nor ``sample_rate`` leaves the call unscored.
         respond: Takes draws that would be sent at once; what it raises ends the replay.
         errors_end_it: Whether what scoring raises ends it too. If not, the answer has
             no score then, as in a call.
     """
-    if not request.replayed:
-        request = replace(request, replayed=True)
     with closing(guarded_call(request)) as call:
         result: Any = None
         while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -11,6 +10,7 @@ from typing import Any, Self
 from snne_guard.engine.limiter import Limiter
 from snne_guard.engine.observers import Observers
 from snne_guard.engine.protocol import Response
+from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity.content import LONG_QUESTION
@@ -22,20 +22,16 @@ _log = logging.getLogger(__name__)
 
 
 class GuardState:
-    """What the calls of one guard share: a limit, and what they have learnt.
+    """What the calls of one guard share: a limit, and what providers reject.
 
     Attributes:
         limiter: How many requests may be in flight, all calls together.
-        method: Name of the method that ``method="auto"`` has settled on, None before.
-        n_ignored: Whether the provider was seen to ignore or refuse ``n``.
-        rejected: Parameters that the provider was seen to reject, by model.
+        rejections: Parameters that providers were seen to reject or ignore.
     """
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         self.limiter = limiter or Limiter(None)
-        self.rejected: defaultdict[Hashable, set[str]] = defaultdict(set)
-        self.method: str | None = None
-        self.n_ignored = False
+        self.rejections = Rejections()
         self._warned = False
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
@@ -89,7 +85,8 @@ class Request:
     Attributes:
         settings: The options of the guard.
         state: What its calls share.
-        capabilities: What the provider supports.
+        capabilities: What the provider is known to take, before it rejects any of it.
+        keys: Under which its rejections stand, one for each model that may be asked.
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
         structured: Whether calls are a form of the answer, so that they are compared.
@@ -110,6 +107,7 @@ class Request:
     settings: GuardSettings
     state: GuardState
     capabilities: ProviderCapabilities = field(default_factory=ProviderCapabilities)
+    keys: tuple[Hashable, ...] = ()
     question: str | None = field(default=None, repr=False)
     tools_bound: bool = False
     structured: bool = False
@@ -122,6 +120,12 @@ class Request:
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None
     replayed: bool = False
+
+    @property
+    def rejected(self) -> frozenset[str]:
+        """Parameters that one of the models was seen to reject or ignore."""
+        known = map(self.state.rejections.known, self.keys)
+        return frozenset[str]().union(*known)
 
     @property
     def views(self) -> tuple[View | None, ...]:

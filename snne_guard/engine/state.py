@@ -39,6 +39,9 @@ class CallState:
         self.request = request
         self.disabled = disabled
         self.wants_logprobs = wants_logprobs
+        self.rejected = request.rejected
+        offered = request.capabilities.logprobs and "logprobs" not in self.rejected
+        self.asks_logprobs = wants_logprobs and offered
         self.settings = request.settings
         self.started = time.monotonic()
         self.id = uuid.uuid4().hex
@@ -51,6 +54,7 @@ class CallState:
         self.answer_error: BaseException | None = None
         self.costs: list[RequestCost] = []
         self.temperature_set = True
+        self.greedy = False
         self.reply_set: ReplySet | None = None
         self.self_check: Response | None = None
         self.judgement: Response | None = None
@@ -117,7 +121,7 @@ class CallState:
             view=view,
             turns=turns,
             temperature=self.settings.temperature if role == "sample" else None,
-            logprobs=role == "self_check" or (self.wants_logprobs and role != "judge"),
+            logprobs=role == "self_check" or (self.asks_logprobs and role != "judge"),
             deadline=self.deadline if is_answer else self.samples_deadline,
         )
 
@@ -154,6 +158,12 @@ class CallState:
             read = None if draw.view is None else draw.view.read
             self.samples += replies if read is None else map(read, replies)
             self.temperature_set &= response.temperature_set
+            self.greedy |= response.greedy or (
+                # What takes the answer's temperature and not the samples' has not
+                # refused temperature as such: without one it may draw greedily.
+                "temperature" in response.rejected
+                and self.request.answer_settings.get("answer_temperature") is not None
+            )
 
     def count_open(self) -> None:
         """Count the draws that were still open when the call was broken off."""

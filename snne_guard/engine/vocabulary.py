@@ -13,6 +13,7 @@ __all__ = [
     "FIELDS",
     "FORMS",
     "LIMITS",
+    "NARROWING",
     "NESTED",
     "NOT_FOR_SAMPLES",
     "NO_SCHEMA",
@@ -26,6 +27,7 @@ __all__ = [
     "SETTINGS",
     "STOPS",
     "STREAMS",
+    "THINKING",
     "TRANSIENT_CODES",
     "TRANSIENT_NAMES",
 ]
@@ -95,6 +97,24 @@ REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 # One seed for all would draw the same sample again and again.
 SEEDS = frozenset({"random_seed", "seed"})
 
+NARROWING = frozenset(
+    {
+        *("temperature", "top_p", "topP", "p", "top_k", "topK", "k", "min_p", "minP"),
+        *("top_a", "top_n_sigma", "typical", "typical_p", "tfs", "tfs_z"),
+        *("epsilon_cutoff", "eta_cutoff", "penalty_alpha", "dynamic_temperature"),
+        *("mirostat", "mirostat_mode", "mirostat_tau", "mirostat_eta"),
+        *("dynatemp_range", "dynatemp_exponent", "dynatemp_low", "dynatemp_high"),
+        *("xtc_probability", "xtc_threshold", "smoothing_factor", "smoothing_curve"),
+        *("samplers", "sampler_order", "sampler_priority", "sampler_seq"),
+        *("num_beams", "num_beam_groups", "beam_width", "use_beam_search", "best_of"),
+        *("do_sample", "greedy"),
+    }
+)
+"""Options that narrow a draw: with them, samples would agree whatever the model knows.
+
+Penalties of repetition and ``logit_bias`` are none of them: they belong to the answer.
+"""
+
 NOT_FOR_SAMPLES = frozenset(
     {
         *SEEDS,
@@ -146,7 +166,7 @@ FORMS = frozenset(
 )
 """Options that questions about an answer leave out, for a reply in plain words."""
 
-FIELDS = NESTED | SEEDS | FORMS | {*LIMITS, "n", "store"}
+FIELDS = NESTED | SEEDS | NARROWING | FORMS | {*LIMITS, "n", "store"}
 """Fields of a LangChain model that a draw treats as options."""
 
 OWN_TOOLS = (
@@ -221,5 +241,8 @@ TRANSIENT_NAMES = frozenset(
     }
 )
 
-REJECTED_CODES = frozenset({400, 422})
-"""HTTP statuses of a request that is refused for what it asks."""
+REJECTED_CODES = frozenset({400, 403, 404, 422})
+"""HTTP statuses with which a request may be refused for what it asks."""
+
+THINKING = ("reasoning", "thinking")
+"""How the options begin on whose values it depends what a model takes."""

@@ -228,6 +228,7 @@ def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan
                     method="snne",
                     views=[] if taken == [PLAIN] else [*map(view_named, taken)],
                     self_check=self_check,
+                    tool_calls="score",
                 )
                 yield _Plan(
                     name=f"{name} + self-check" if self_check else name,

@@ -127,7 +127,8 @@ class RecordedCall:
             state=self._state,
             capabilities=_TAKES,
             question=question,
-            tools_bound=self._answer.tool_calls is not None,
+            tools_bound=self._answer.tool_calls is not None
+            and settings.tool_calls == "skip",
             replayed=True,
         )
         return replay_call(request, respond, errors_end_it=errors_end_it).assessment
@@ -208,8 +209,7 @@ def score_recordings(
         msg = "expected at least one recording, got none"
         raise InputError(msg)
     taken = _views_taken(first, views)
-    logprobs = (first.main_logprobs, *(first.token_logprobs or [None]))
-    chosen = resolve_method(method, logprobs=all(logprobs))
+    chosen = resolve_method(method, logprobs=all(_logprobs(first)))
     name, function = resolve_similarity(similarity or chosen.default_similarity)
     if n is None:
         samples = sum(view in taken for view in RecordedCall(first).views)
@@ -223,6 +223,8 @@ def score_recordings(
         views=[] if taken == [PLAIN] else [*map(view_named, taken)],
         include_answer=include_answer,
     )
+    # Nothing stands in for such a method where log-probabilities are missing.
+    alone = chosen.needs_logprobs and chosen.without_logprobs is None
     uncertainty: list[float] = []
     unscored: Counter[str] = Counter()
     models: dict[str, None] = {}
@@ -232,11 +234,14 @@ def score_recordings(
         models |= dict.fromkeys(how_drawn(row).models)
         if self_check is not None:
             _require_self_check(row, self_check)
-        found = _found(row, settings, row.question if bare_question else row.prompt)
-        why = _why_never_accepted(found, settings, chosen)
+        why: str | None = "logprobs_missing"
+        u: float | None = None
+        if not (alone and None in _logprobs(row)):
+            told = row.question if bare_question else row.prompt
+            found = _found(row, settings, told)
+            why, u = _why_never_accepted(found, settings, chosen), found.uncertainty
         unscored.update([] if why is None else [why])
-        u = math.inf if why is not None else found.uncertainty
-        uncertainty.append(math.inf if u is None else u)
+        uncertainty.append(math.inf if why is not None or u is None else u)
     if unscored.total() == len(uncertainty):
         reasons = ", ".join(f"{code} {n}" for code, n in unscored.most_common())
         msg = f"no recording can be scored as a guard would score it: {reasons}"
@@ -260,6 +265,12 @@ def score_recordings(
         uncertainty=np.array(uncertainty, dtype=np.float64),
         unscored=unscored,
     )
+
+
+def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
+    """Return the log-probabilities of each reply, None where they are unknown."""
+    each = (row.main_logprobs, *(row.token_logprobs or [None]))
+    return tuple(logprobs or None for logprobs in each)
 
 
 def _found(row: Recording, settings: GuardSettings, question: str | None) -> Assessment:

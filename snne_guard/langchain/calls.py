@@ -81,8 +81,8 @@ class GuardedCalls(BaseChatModel):
             run=run,
             answer=answer,
         )
-        rejected = self.shared.rejected
-        return request, LangChainSender(inside, messages, rejected=rejected)
+        rejections = self.shared.rejections
+        return request, LangChainSender(inside, messages, rejections=rejections)
 
     def _generate(
         self,

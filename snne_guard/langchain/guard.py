@@ -71,8 +71,7 @@ class SNNEGuard(GuardedCalls):
             ``"uncertain"`` treats the answer like an uncertain one, ``"accept"``
             delivers it, ``"raise"`` raises.
         method: A name in ``METHODS``, a ``Method`` of your own, or ``"auto"``: WSNNE
-            if the provider gives log-probabilities, else SNNE. The choice is made once
-            for a guard.
+            if a call brings log-probabilities of every reply, else SNNE.
         similarity: What compares the replies: a name in ``SIMILARITIES``,
             ``"nli:MODEL"``, ``"embedding:MODEL"`` or a function; None takes the
             method's own. Tool calls and structured answers are always compared value by

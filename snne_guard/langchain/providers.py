@@ -47,6 +47,8 @@ class Provider:
         client_parses: Whether the client itself parses structured replies
             (``response_format``), and raises where one does not fit.
         stores: Whether the provider stores replies unless told ``store=False``.
+        greedy: Whether the class takes the likeliest text each time unless it is told a
+            temperature.
         applies: Tells of a model and the options of a call whether the row is for it,
             where the class alone does not; None where it does.
 
@@ -64,6 +66,7 @@ class Provider:
     reports_finish_reason: bool = True
     client_parses: bool = False
     stores: bool = False
+    greedy: bool = False
     applies: Callable[[Any, Mapping[str, Any]], bool] | None = None
 
     def clamped(self, temperature: float) -> float:
@@ -76,6 +79,15 @@ def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:
     """Return whether langchain-openai would send to OpenAI's Responses API."""
     options = {**kwargs, **(model.model_kwargs or {})}
     return bool(model._use_responses_api(options))  # noqa: SLF001 - its own rule
+
+
+def _holds_greedy_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:
+    if not _holds_pipeline(model, kwargs):
+        return False
+    given = getattr(model.llm, "pipeline_kwargs", None) or {}
+    pipeline = getattr(model.llm, "pipeline", None)
+    config = getattr(pipeline, "generation_config", None)
+    return not given.get("do_sample", getattr(config, "do_sample", False))
 
 
 def _holds_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ARG001 - as above
@@ -127,6 +139,13 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs=True,
     ),
     # A pipeline has its temperature inside: TransformersChatModel draws from it.
+    Provider(
+        classes=_HUGGING_FACE,
+        temperature=None,
+        reports_finish_reason=False,
+        greedy=True,
+        applies=_holds_greedy_pipeline,
+    ),
     Provider(
         classes=_HUGGING_FACE,
         temperature=None,

@@ -70,7 +70,8 @@ def engine_request(
     return Request(
         settings=settings,
         state=state,
-        capabilities=inside.capabilities(state.rejected),
+        capabilities=inside.capabilities,
+        keys=tuple(target.key for target in inside.targets),
         question=state.question(
             _chosen_question(settings, messages, run), question_of(messages)
         ),
@@ -116,6 +117,7 @@ class ModelRequest:
         provider: Row of the model in the table.
         optional: Parameters that the guard has added, and that may be left out where
             the provider rejects them.
+        rejected: Parameters that the guard would have added, but for the provider.
         temperature_set: Whether a sample is drawn at the temperature asked for.
         schema: Class that a structured reply is to be parsed into, None for others.
     """
@@ -126,8 +128,14 @@ class ModelRequest:
     options: dict[str, Any]
     provider: Provider
     optional: frozenset[str]
+    rejected: frozenset[str]
     temperature_set: bool
     schema: type[BaseModel] | None
+
+    @property
+    def texts(self) -> list[str]:
+        """What is said in it."""
+        return [str(message.text) for message in self.messages]
 
 
 def request_for(
@@ -172,6 +180,7 @@ def request_for(
         options=options,
         provider=provider,
         optional=optional,
+        rejected=draw.added(target.parameters) & left_out,
         temperature_set=temperature == draw.temperature,
         schema=schema,
     )

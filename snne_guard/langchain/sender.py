@@ -10,7 +10,6 @@ without LangSmith; handlers that the class itself adds are not suppressed.
 from __future__ import annotations
 
 import contextvars
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import replace
@@ -29,7 +28,13 @@ from langsmith.run_helpers import tracing_context
 
 from snne_guard.engine import Draw, NoReplyError, Response, read_cost
 from snne_guard.engine.protocol import with_failed
-from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.engine.rejections import (
+    Rejections,
+    Steps,
+    arun_steps,
+    run_steps,
+    without_rejected,
+)
 from snne_guard.langchain.messages import (
     as_chunk,
     logprob_entries,
@@ -39,7 +44,7 @@ from snne_guard.langchain.messages import (
     without_logprobs,
 )
 from snne_guard.langchain.request import ModelRequest, request_for
-from snne_guard.langchain.wrappers import ModelTree, Rejected, Target
+from snne_guard.langchain.wrappers import ModelTree, Target
 from snne_guard.self_check import read_self_check
 
 __all__ = ["LangChainSender"]
@@ -62,7 +67,7 @@ class LangChainSender:
     Args:
         model: The guarded model, with the options of the call.
         messages: The whole conversation.
-        rejected: What the models have rejected; one object per guard.
+        rejections: What models are known to reject; one object per guard.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
@@ -79,11 +84,11 @@ class LangChainSender:
         model: ModelTree,
         messages: Sequence[BaseMessage],
         *,
-        rejected: Rejected | None = None,
+        rejections: Rejections | None = None,
     ) -> None:
         self._model = model
         self._messages = tuple(messages)
-        self._rejected = defaultdict(set) if rejected is None else rejected
+        self._rejections = rejections or Rejections()
         self._chunks: list[Chunk] = []
         self._opened: tuple[ModelRequest, int] | None = None
 
@@ -151,7 +156,7 @@ class LangChainSender:
 
         def ask(target: Target) -> Steps[Sent]:
             make = partial(request_for, draw, target, messages, stream=stream)
-            return without_rejected(make, self._rejected[target.key])
+            return without_rejected(make, self._rejections, target.key)
 
         return self._model.steps(ask)
 
@@ -166,6 +171,8 @@ class LangChainSender:
             replies=tuple(replies),
             cost=read_cost(replies, usage),
             temperature_set=request.temperature_set,
+            rejected=request.rejected,
+            greedy=request.provider.greedy and not request.temperature_set,
         )
         if request.draw.role == "self_check":
             p_correct = read_self_check(replies[0], logprob_entries(first))

@@ -7,7 +7,6 @@ changes the models and keeps the wrappers.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,17 +17,15 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.engine import ProviderCapabilities, answer_settings
+from snne_guard.engine.options import option_key
 from snne_guard.engine.rejections import Steps, Wait
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import Provider, parameters_of, provider_of
 
-__all__ = ["ChatRunnable", "ModelTree", "Rejected", "Target", "rebuild"]
+__all__ = ["ChatRunnable", "ModelTree", "Target", "rebuild"]
 
 ChatRunnable = Runnable[Any, Any]
 """A ``BaseChatModel``, or one inside the wrappers named above."""
-
-Rejected = defaultdict[Hashable, set[str]]
-"""Parameters that models were seen to reject, by ``Target.key``."""
 
 Result = TypeVar("Result")
 
@@ -60,8 +57,8 @@ class Target:
 
     @property
     def key(self) -> Hashable:
-        """What the model and its copies have in common, to remember them by."""
-        return type(self.model), self.name
+        """Under which is remembered what the model rejects of such a request."""
+        return type(self.model), self.name, option_key([self.fields, self.options])
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -143,16 +140,10 @@ class ModelTree:
             return _Retried(inside, runnable)
         return inside
 
-    def capabilities(self, rejected: Rejected | None = None) -> ProviderCapabilities:
-        """Return what can be asked of every model.
-
-        Args:
-            rejected: What the models have rejected so far.
-        """
-        known: Mapping[Hashable, set[str]] = rejected or {}
-        taken = [
-            target.parameters - known.get(target.key, set()) for target in self.targets
-        ]
+    @property
+    def capabilities(self) -> ProviderCapabilities:
+        """What can be asked of every model."""
+        taken = [target.parameters for target in self.targets]
         return ProviderCapabilities.of(frozenset.intersection(*taken))
 
     @property

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import aclosing, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from snne_guard import engine
 from snne_guard.engine import (
     GuardState,
-    Limiter,
     Observers,
     ProviderCapabilities,
     Request,
@@ -36,34 +35,22 @@ from snne_guard.types import Assessment
 
 __all__ = ["AsyncClientGuard", "ClientGuard"]
 
-MODELS_KEPT = 1000
-"""Most models whose quirks a guard remembers; beyond that it starts learning again."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Guard:
-    """What threads and tasks share.
-
-    ``models`` has the state of the calls of each model, by API and name.
-    """
+    """What threads and tasks share."""
 
     client: Any
     settings: GuardSettings
-    limiter: Limiter
+    state: GuardState
     observers: Observers
     refusal_as: RefusalAs = "content"
-    models: dict[tuple[str, str], GuardState] = field(default_factory=dict)
 
     def _prepare(
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Request, OpenAISender]:
         """Return what a driver needs: the engine's request, and its sender."""
-        if len(self.models) >= MODELS_KEPT:  # their names may come from strangers
-            self.models.clear()
-        name = (request.api.name, request.model[:256])
-        state = self.models.setdefault(name, GuardState(self.limiter))
-        rejected = state.rejected[name]
-        settings, body = self.settings, request.body
+        state, settings, body = self.state, self.settings, request.body
         messages = request.api.messages(body)
         chosen = None if settings.question is None else settings.question(messages)
         given = None
@@ -72,7 +59,8 @@ class _Guard:
         engine_request = Request(
             settings=settings,
             state=state,
-            capabilities=ProviderCapabilities.of(request.api.parameters - rejected),
+            capabilities=ProviderCapabilities.of(request.api.parameters),
+            keys=(request.key,),
             question=state.question(chosen, request.question),
             tools_bound=bool(body.get("tools") or body.get("functions")),
             context=settings.context_of(messages),
@@ -83,7 +71,8 @@ class _Guard:
             observers=self.observers,
             answer_settings=request.answer_settings,
         )
-        return engine_request, OpenAISender(self.client, request, rejected=rejected)
+        sender = OpenAISender(self.client, request, rejections=state.rejections)
+        return engine_request, sender
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
         """Return what the fallback gives, which may have to be awaited."""

@@ -12,7 +12,7 @@ from typing import Any, Self, Unpack, get_args, overload
 import openai
 
 from snne_guard.checks import check_choice
-from snne_guard.engine import Limiter, Observers
+from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
@@ -181,7 +181,7 @@ def guard_client(
     guard = kind(
         client=client,
         settings=settings,
-        limiter=Limiter(settings.max_concurrency),
+        state=GuardState(Limiter(settings.max_concurrency)),
         observers=Observers(settings.observers),
         refusal_as=refusal_as,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
 from urllib.parse import urlsplit
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import openai
 
 from snne_guard.engine import answer_settings
+from snne_guard.engine.options import option_key
 from snne_guard.engine.vocabulary import STREAMS
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import Api, Body, ChatApi, ResponsesApi, fields_of, text_of
@@ -36,6 +37,7 @@ class ApiRequest:
         cast_to: Class of the answer.
         stream_cls: Class of the stream; None: the answer comes in one piece.
         optional: Parameters that the guard added; it can be sent without them.
+        rejected: Those that it would have added, but for the server.
     """
 
     api: Api
@@ -45,6 +47,7 @@ class ApiRequest:
     cast_to: Any
     stream_cls: Any = None
     optional: frozenset[str] = frozenset()
+    rejected: frozenset[str] = frozenset()
 
     @property
     def model(self) -> str:
@@ -58,6 +61,17 @@ class ApiRequest:
             if message.get("role") == "user":
                 return text_of(message.get("content"))
         return None
+
+    @property
+    def key(self) -> Hashable:
+        """Under which is remembered what the server rejects of such a request."""
+        return self.api.name, self.model[:256], option_key([self.body])
+
+    @property
+    def texts(self) -> list[str]:
+        """What is said in it."""
+        messages = map(fields_of, self.api.messages(self.body))
+        return [text_of(message.get("content")) for message in messages]
 
     @property
     def answer_settings(self) -> dict[str, Any]:

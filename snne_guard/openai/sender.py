@@ -9,7 +9,13 @@ from typing import Any
 
 from snne_guard.engine import Draw, NoReplyError, Response, options_for
 from snne_guard.engine.protocol import TOP_LOGPROBS, with_failed
-from snne_guard.engine.rejections import Steps, arun_steps, run_steps, without_rejected
+from snne_guard.engine.rejections import (
+    Rejections,
+    Steps,
+    arun_steps,
+    run_steps,
+    without_rejected,
+)
 from snne_guard.openai.apis import (
     ApiObject,
     fields_of,
@@ -26,12 +32,12 @@ class OpenAISender:
     """Sends a user's request as it is, as samples, and as a self-check.
 
     A server that rejects the temperature, the log-probabilities or ``n`` is asked
-    again without, in the same draw; what it rejected is remembered in ``rejected``.
+    again without, in the same draw; what it rejected is remembered in ``rejections``.
 
     Args:
         client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
         request: What the user asked for.
-        rejected: Names of parameters that the server was seen to reject.
+        rejections: What servers are known to reject.
     """
 
     def __init__(
@@ -39,12 +45,12 @@ class OpenAISender:
         client: Any,  # noqa: ANN401 - the two classes share no type
         request: ApiRequest,
         *,
-        rejected: set[str],
+        rejections: Rejections,
     ) -> None:
         self._client = client
         self._request = request
         self._api = request.api
-        self._rejected = rejected
+        self._rejections = rejections
         self._streamed_parts: list[dict[str, Any]] = []
         self._failed_before_stream = 0
 
@@ -89,7 +95,7 @@ class OpenAISender:
 
     def _steps(self, draw: Draw) -> Steps[tuple[ApiRequest, Any]]:
         make = partial(self._request_for, draw)
-        return without_rejected(make, self._rejected)
+        return without_rejected(make, self._rejections, self._request.key)
 
     def _post(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a task awaits it
         return request.post(self._client)
@@ -102,6 +108,10 @@ class OpenAISender:
         if answer and api.with_logprobs(body) == body:
             taken -= {"logprobs"}  # the user's own, which stay
         added = draw.added(taken)
+        noted: Any = {
+            "optional": added,
+            "rejected": draw.added(api.parameters) & left_out,
+        }
         temperature = draw.temperature if "temperature" in added else None
         if draw.view is not None or draw.turns:
             conversation = draw.conversation(api.messages(body))
@@ -118,11 +128,11 @@ class OpenAISender:
         if answer:
             # Nothing is parsed before the decision.
             options = {k: v for k, v in request.options.items() if k != "post_parser"}
-            return replace(request, body=body, options=options, optional=added)
+            return replace(request, body=body, options=options, **noted)
         if api.name == "responses" or ".openai.com" in str(self._client.base_url):
             body["store"] = False  # it may be stored unless the request forbids it
         # Nobody gets a sample, and objects of the package take long to make.
-        return replace(request.another(), body=body, cast_to=object, optional=added)
+        return replace(request.another(), body=body, cast_to=object, **noted)
 
     # -- Replies -----------------------------------------------------------------------
 
@@ -146,6 +156,7 @@ class OpenAISender:
             response,
             raw=None,
             temperature_set="temperature" in request.optional,
+            rejected=request.rejected,
             p_correct=read_self_check(response.first, self._api.logprobs(answer))
             if draw.role == "self_check"
             else None,

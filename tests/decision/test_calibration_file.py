@@ -29,6 +29,12 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_file_of_an_older_format_says_why_it_does_not_hold(file: Path) -> None:
+    file.write_text(file.read_text().replace('"format": 2', '"format": 1', 1))
+    with pytest.raises(InputError, match="format 1: samples are drawn in another way"):
+        Calibration.load(file)
+
+
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     made = calibration(
         refuse=0.9,

@@ -26,6 +26,9 @@ ALIKE = ["Paris"] * 9
 APART = ["Rome", "Oslo", "Bern", "Lima"]
 
 
+KEY = "a model"
+
+
 def request(
     *, n: bool = False, logprobs: bool = False, state: GuardState | None = None
 ) -> Request:
@@ -34,6 +37,7 @@ def request(
         settings=GuardSettings(),
         state=state or GuardState(),
         capabilities=ProviderCapabilities(n=n, logprobs=logprobs),
+        keys=(KEY,),
         question="Where?",
     )
 
@@ -82,7 +86,7 @@ def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
     state = GuardState()
     call = guarded_call(request(n=True, state=state))
     assert [draw.n for draw in draws_of(call)] == [1, 4]
-    state.n_ignored = True
+    state.rejections.learn(KEY, {"n"})
     assert len(draws_of(call, [response("Paris"), response("Paris")])) == 3
 
 
@@ -107,13 +111,22 @@ def likely(text: str) -> Reply:
     return reply(text, token_logprobs=(-0.1,))
 
 
-def test_log_probabilities_make_it_wsnne_and_settle_it() -> None:
-    state = GuardState()
+def test_each_call_takes_wsnne_where_it_has_log_probabilities() -> None:
+    asking = request(logprobs=True)
     samples = [likely("Paris"), likely("Paris"), likely("Lyon"), likely("Paris")]
-    first = assess(request(logprobs=True, state=state), likely("Paris"), samples)
-    assert (first.method, state.method) == ("wsnne", "wsnne")
-    second = assess(request(logprobs=True, state=state), "Paris", ALIKE)
-    assert (second.method, second.reasons[0]) == ("snne", "logprobs_missing")
+    for _ in range(2):
+        assert assess(asking, likely("Paris"), samples).method == "wsnne"
+        bare = assess(asking, "Paris", ALIKE)
+        assert (bare.method, bare.reasons[0]) == ("snne", "logprobs_missing")
+
+
+@pytest.mark.parametrize("method", ["auto", "wsnne"])
+def test_what_is_known_to_be_rejected_is_said_each_time(method: str) -> None:
+    asking = replace(request(logprobs=True), settings=GuardSettings(method=method))
+    asking.state.rejections.learn(KEY, {"logprobs"})
+    assert not any(draw.logprobs for draw in draws_of(guarded_call(asking)))
+    for _ in range(2):
+        assert "logprobs_missing" in assess(asking, "Paris", ALIKE).reasons
 
 
 @pytest.mark.parametrize("name", ["content_f1", "exact"])
@@ -129,11 +142,10 @@ def test_a_similarity_does_the_same_by_its_name_and_as_a_function(name: str) -> 
     assert by_name == as_function
 
 
-def test_calls_of_tools_settle_no_method_and_miss_no_log_probabilities() -> None:
+def test_calls_of_tools_miss_no_log_probabilities() -> None:
     asking = replace(request(logprobs=True), structured=True)
     found = assess(asking, calling(1), [calling(1)] * 4)
     assert (found.method, found.reasons) == ("snne", ("no_threshold",))
-    assert asking.state.method is None
 
 
 def test_what_is_missing_to_compare_answers_is_logged(
@@ -151,7 +163,6 @@ def test_one_reply_without_log_probabilities_settles_nothing() -> None:
     asking = request(logprobs=True)
     samples = [likely("Paris"), reply("Paris"), likely("Paris"), likely("Paris")]
     assert assess(asking, likely("Paris"), samples).method == "snne"
-    assert asking.state.method is None
     assert all(draw.logprobs for draw in draws_of(guarded_call(asking)))
 
 

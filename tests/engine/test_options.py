@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from snne_guard.engine import Draw, answer_settings, asks_for_schema, options_for
 from snne_guard.views import VIEWS
 
@@ -15,13 +19,15 @@ def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
         "model": "m",
         "messages": [],
         "temperature": 0,
-        "top_p": 0.9,
         "max_tokens": 7,
+        "frequency_penalty": 1.5,
+        "logit_bias": {"7": -100},
         "stop": ["."],
         "tools": [{"type": "function"}],
         "response_format": {"type": "json_object"},
     }
     left_out = {
+        "top_p": 0.9,
         "n": 1,
         "seed": 3,
         "stream": True,
@@ -34,6 +40,42 @@ def test_a_sample_is_the_user_s_request_at_another_temperature() -> None:
     user = {**body, **left_out, "store": True}
     sample = options_for(SAMPLE, user, temperature=0.7)
     assert sample == {**body, "temperature": 0.7, "store": False}
+    # Where a provider takes none, none is sent: never the user's own.
+    assert "temperature" not in options_for(SAMPLE, user, temperature=None)
+
+
+NARROW: dict[str, Any] = {
+    "top_k": 1,
+    "topK": 1,
+    "top_p": 0.01,
+    "topP": 0.01,
+    "min_p": 0.99,
+    "typical_p": 0.01,
+    "tfs_z": 0.01,
+    "top_n_sigma": 0.1,
+    "mirostat": 2,
+    "xtc_probability": 0.0,
+    "samplers": "k",
+    "num_beams": 4,
+    "best_of": 20,
+    "do_sample": False,
+    "penalty_alpha": 0.6,
+    "seed": 7,
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("place", [None, "extra_body", "options", "model_kwargs"])
+def test_nothing_that_narrows_a_draw_reaches_a_sample(
+    name: str, place: str | None
+) -> None:
+    given = {name: NARROW[name], "user": "me"}
+    user = given if place is None else {place: {"deeper": 1, **given}}
+    sample = options_for(SAMPLE, user, temperature=1.0)
+    inner = sample if place is None else sample[place]
+    assert name not in inner
+    assert inner["user"] == "me"
+    assert options_for(Draw(role="answer"), user, temperature=None) == user
 
 
 def test_a_self_check_has_neither_tools_nor_schema_nor_stop_texts() -> None:

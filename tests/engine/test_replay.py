@@ -70,9 +70,11 @@ def test_nothing_leaves_a_replay_unscored(
     if switch == "environment":
         monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
     request = asking(sample_rate=1.0 if switch == "environment" else 0.0)
-    found = replay_call(request, recorded).assessment
+    found = replay_call(replace(request, replayed=True), recorded).assessment
     assert (found.n_used, found.reasons) == (5, ("no_threshold",))
     assert found.uncertainty is not None
+    # A call that is still to be paid for, as in a batch, is no such replay.
+    assert replay_call(request, recorded).assessment.uncertainty is None
 
 
 def test_no_observer_is_told_of_a_replay() -> None:

@@ -112,6 +112,25 @@ def test_what_a_recipe_finds_and_costs(name: str, figures: tuple[float, ...]) ->
     assert found.auroc.low <= found.auroc.value <= found.auroc.high
 
 
+def test_answers_that_call_tools_are_compared_by_their_calls() -> None:
+    calls = [
+        f'[{{"args":{{"city":"{city}"}},"name":"f"}}]' for city in ("Bonn", "Rome")
+    ]
+    kinds = {"kinds": ["tool_calls"] * 5}
+    rows = [
+        recorded(
+            str(number),
+            label,
+            (calls[0],) * 2 if label else (calls[1], "[]"),
+            (calls[0],) * 2,
+            main_answer=calls[0],
+            drawn=kinds,
+        )
+        for number, label in enumerate([1, 0, 1, 0])
+    ]
+    assert recipe(compared(rows), "plain").auroc.value == 1.0
+
+
 def test_recipes_are_those_for_which_there_are_samples() -> None:
     found = compared(third(1), calls=6)
     assert [(known.calls, known.name) for known in found.recipes] == [

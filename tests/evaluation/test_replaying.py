@@ -193,6 +193,14 @@ def test_what_a_guard_could_not_accept_has_no_score(
     assert found.unscored == {why: 1}
 
 
+def test_a_method_for_which_nothing_stands_in_loses_one_answer_alone() -> None:
+    logprobs = {"main_logprobs": LIKELY, "token_logprobs": [LIKELY] * 3}
+    rows = [row(0, **logprobs), row(1), row(2, main_logprobs=LIKELY)]
+    found = score_recordings(rows, method="sequence_probability")
+    assert found.unscored == {"logprobs_missing": 2}
+    assert [math.isfinite(u) for u in found.uncertainty] == [True, False, False]
+
+
 def test_samples_that_agree_too_well_are_suspect_where_a_guard_would_see_it() -> None:
     fields: dict[str, Any] = {
         "settings": SETTINGS | {"temperature": 1.0},
