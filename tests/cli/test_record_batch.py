@@ -228,7 +228,7 @@ def test_a_request_that_is_refused_fails_alone(tmp_path: Path, serve: Any) -> No
     assert result.exit_code == 1
     assert "3 recorded, 0 already there, 1 failed" in result.stderr
     assert "Error code: 403" in result.stderr
-    assert len(server.batches) == 1
+    assert len(server.batches) == 2  # it is asked once more without log-probabilities
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])

@@ -234,7 +234,7 @@ async def test_five_hundred_tasks_that_are_cancelled_and_fail() -> None:
     def script(asked: Asked) -> Answer:
         with lock:
             fails, delay = chance.random() < 0.3, chance.random() * 0.02
-        status = chance.choice([403, 404, 422]) if fails else 200
+        status = chance.choice([401, 402, 410]) if fails else 200
         return Answer(status=status, delay=delay, texts=["Paris"] * asked.n)
 
     watcher = Watcher()
