@@ -14,7 +14,7 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields
 from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
-from snne_guard.evaluation.scoring import score_fields, score_recording
+from snne_guard.evaluation.scoring import score_record, score_recording
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Cost, Reply, RequestCost, Score, Similarity
 
@@ -190,15 +190,15 @@ def recorded_settings(
     """
     from snne_guard.langchain.wrappers import ModelTree
 
-    drawn, asked = guard.settings, ModelTree(guard.guarded)
+    settings, tree = guard.settings, ModelTree(guard.guarded)
     return {
-        **asked.named,
-        "temperature": drawn.temperature,
-        "samples": drawn.n_samples,
+        **tree.named,
+        "temperature": settings.temperature,
+        "samples": settings.n_samples,
         "system": next((text for role, text in messages if role == "system"), None),
-        "self_check": drawn.self_check_turn and drawn.self_check_turn.prompt,
-        "views": [view.name for view in drawn.drawn_views] or None,
-        **asked.answer_settings,
+        "self_check": settings.self_check_used and settings.self_check_used.prompt,
+        "views": [view.name for view in settings.drawn_views] or None,
+        **tree.answer_settings,
     }
 
 
@@ -296,7 +296,7 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
     scores = [
         None
         if row.get("main_answer") is None
-        else score_fields(score_recording(Recording.from_dict(row), **options))
+        else score_record(score_recording(Recording.from_dict(row), **options))
         for row in table.to_pylist()
     ]
     full = Score(
@@ -309,7 +309,7 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
         reasons=("reason",),
     )
     rows = [{_SCORE: each} for each in scores]
-    return _with_columns(table, rows, like={_SCORE: score_fields(full)})
+    return _with_columns(table, rows, like={_SCORE: score_record(full)})
 
 
 def _ray() -> Any:  # noqa: ANN401 - the module

@@ -99,7 +99,7 @@ class GuardSettings:
 
     Attributes:
         include_answer: Whether the answer is in the reply set; in the paper it is not.
-        self_check_turn: The self-check, None where there is none.
+        self_check_used: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
         drawn_views: The views that samples are drawn in, in turn.
@@ -137,7 +137,7 @@ class GuardSettings:
     span_threshold: float | None = None
     context: str | Callable[[Any], str | None] | None = None
     include_answer: bool = True
-    self_check_turn: SelfCheck | None = field(init=False, repr=False)
+    self_check_used: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
@@ -150,7 +150,7 @@ class GuardSettings:
         # may settle it; and the method last, when all that it depends on is known.
         self._check_kinds()
         turn = SelfCheck() if self.self_check is True else self.self_check
-        self._set("self_check_turn", turn or None)
+        self._set("self_check_used", turn or None)
         self._check_numbers()
         for name, function in SIMILARITIES.items():
             if self.similarity is function:
@@ -187,7 +187,7 @@ class GuardSettings:
     @property
     def n_samples(self) -> int:
         """Samples that are drawn in addition to the answer."""
-        return self.n - 1 - bool(self.self_check_turn)
+        return self.n - 1 - bool(self.self_check_used)
 
     def similarity_for(self, method: Method, /) -> str | Similarity:
         """Return what a method compares replies with."""
@@ -217,7 +217,7 @@ class GuardSettings:
         """
         if not isinstance(self.calibration, Calibration):
             return
-        method, turn = resolve_method(self.method, logprobs=True), self.self_check_turn
+        method, turn = resolve_method(self.method, logprobs=True), self.self_check_used
         name, _ = resolve_similarity(self.similarity_for(method))
         self.calibration.check(
             {
@@ -257,8 +257,8 @@ class GuardSettings:
             check_function(self.on_uncertain, what=what)
 
     def _check_numbers(self) -> None:
-        what = "n, with a self-check," if self.self_check_turn else "n"
-        least = 2 + bool(self.self_check_turn) + (not self.include_answer)
+        what = "n, with a self-check," if self.self_check_used else "n"
+        least = 2 + bool(self.self_check_used) + (not self.include_answer)
         check_whole(self.n, what=what, least=least)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)

@@ -14,7 +14,7 @@ import typer
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, progress, source
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
-from snne_guard.evaluation.scoring import score_fields, score_recording
+from snne_guard.evaluation.scoring import score_record, score_recording
 from snne_guard.types import Score
 
 __all__ = ["score"]
@@ -59,7 +59,7 @@ def score(
                 include_answer=not without_answer,
             )
             scores.append(replace(result, matrix=None))
-            yield replace(row, extra={**row.extra, "snne_guard": score_fields(result)})
+            yield replace(row, extra={**row.extra, "snne_guard": score_record(result)})
 
     if output is None:
         deque(scored(), maxlen=0)

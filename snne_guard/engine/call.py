@@ -132,10 +132,10 @@ def _sample_draws(call: CallState) -> Draws:
 
 def _self_check_draws(call: CallState, answer: Reply) -> Draws:
     """Return the request for the self-check, if there is one worth making."""
-    turn = call.settings.self_check_turn
-    if turn is None or call.is_late or answer.unreadable or answer.refused:
+    self_check = call.settings.self_check_used
+    if self_check is None or call.is_late or answer.unreadable or answer.refused:
         return ()
-    return (call.draw("self_check", turns=(compared_text(answer), turn.prompt)),)
+    return (call.draw("self_check", turns=(compared_text(answer), self_check.prompt)),)
 
 
 def _top_up(call: CallState) -> Generator[Draws, Any, None]:
@@ -191,9 +191,9 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if problem := _why_unscored(call, reply_set):
         call.note(problem)
         return None
-    turn = settings.self_check_turn
+    self_check = settings.self_check_used
     p_correct = None if call.self_check is None else call.self_check.p_correct
-    if turn is not None and p_correct is None:
+    if self_check is not None and p_correct is None:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
     method = _method_for(call, reply_set)
@@ -220,13 +220,13 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     )
     if isinstance(result, Failure):
         call.errors.append(result.error)
-        call.failed("an answer", result.error, reason="scoring_failed")
+        call.note_failure("an answer", result.error, reason="scoring_failed")
         return None
     for reason in result.reasons:
         call.note(reason)
-    if turn is None or p_correct is None:
+    if self_check is None or p_correct is None:
         return result
-    return turn.applied(result, p_correct)
+    return self_check.applied(result, p_correct)
 
 
 def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
@@ -317,7 +317,7 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
         deadline=call.deadline,
     )
     if isinstance(result, Failure):
-        call.failed("spans", result.error, reason="spans_failed")
+        call.note_failure("spans", result.error, reason="spans_failed")
     else:
         call.spans = tuple(result)
 
@@ -369,7 +369,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
     if not isinstance(calibration, Calibration):
         return True
     assert reply_set is not None  # noqa: S101 - it has a score
-    asked = call.settings.self_check_turn is not None
+    asked = call.settings.self_check_used is not None
     if (asked and call.self_check is None) or (
         call.views != call.settings.sample_views
     ):

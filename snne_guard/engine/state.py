@@ -69,7 +69,7 @@ class CallState:
         if reason not in self._reasons:
             self._reasons.append(reason)
 
-    def failed(self, what: str, error: BaseException, *, reason: str) -> None:
+    def note_failure(self, what: str, error: BaseException, *, reason: str) -> None:
         """Note that something could not be scored; log why, but quote no answer."""
         ours = isinstance(error, ConfigurationError | MissingExtraError)
         why = f"{error}" if ours else type(error).__name__

@@ -75,8 +75,10 @@ async def _carry_out(
                     wanted = engine.throw(error)
                 else:
                     wanted = engine.send(result)
+        # ``next``, ``send`` and ``throw`` can each be where the engine returns.
         except StopIteration as end:
             outcome: Outcome = end.value
+    # Outside of ``with``, so that no observer waits for samples that are left behind.
     await request.observers.anotify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error  # a generator that is being closed may not yield

@@ -90,8 +90,10 @@ def _carry_out(
                     wanted = engine.throw(error)
                 else:
                     wanted = engine.send(result)
+        # ``next``, ``send`` and ``throw`` can each be where the engine returns.
         except StopIteration as end:
             outcome: Outcome = end.value
+    # Outside of ``with``, so that no observer waits for samples that are left behind.
     request.observers.notify(outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error  # a generator that is being closed may not yield
@@ -144,8 +146,9 @@ class _InFlight:
         Without deadlines and limit the answer needs none: it is sent from this one.
         """
         waits = self._limiter.size is not None or any(each.deadline for each in draws)
-        here = draws[: has_answer(draws) and not waits]
+        here = draws[:1] if has_answer(draws) and not waits else draws[:0]
         away = draws[len(here) :]
+        # Samples leave first: sending the answer from here blocks until it has come.
         futures = [in_daemon_thread(partial(self._send, draw)) for draw in away]
         return [*map(self._send_here, here), *futures]
 

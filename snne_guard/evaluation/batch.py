@@ -1,7 +1,7 @@
 """Record through batches: what is asked, matched, and asked again.
 
 A batch is only a slow way to send requests. The call of each question is replayed with
-the replies that have arrived. A request without a reply goes into the next batch, and
+the responses that have arrived. A request without one goes into the next batch, and
 then the call is replayed from the start. So requests, the reading of replies and
 reasons are the same as without batches.
 
@@ -41,7 +41,7 @@ __all__ = [
 Prepare = Callable[[Question], tuple[Request, Sender]]
 """Returns what the engine is asked about a question, and what sends its draws."""
 
-_OK, _NO_REPLY = 200, 504
+_OK, _NO_RESPONSE = 200, 504
 _NOTHING = "no batch had a reply to this request"
 _RUN = "snne_guard_run"
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
@@ -58,10 +58,10 @@ MOST_BYTES = 200_000_000
 
 
 class _Exchanges:
-    """The requests of a run, and the replies that batches have brought.
+    """The requests of a run, and the responses that batches have brought.
 
     The id of a request follows from its question, what it asks, and how many equal ones
-    came before it, so that another process finds its reply again.
+    came before it, so that another process finds its response again.
     """
 
     def __init__(self, stream: IO[bytes], run: RecordingRun) -> None:
@@ -71,7 +71,7 @@ class _Exchanges:
         self._equal: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()  # of all requests that were made
         self._offsets: dict[str, int] = {}
-        self._stream = stream  # of replies, which memory may not hold
+        self._stream = stream  # of responses, which memory may not hold
         self._unused = 0
 
     def take(self, line: Mapping[str, Any], *, failures: bool) -> None:
@@ -81,8 +81,8 @@ class _Exchanges:
         if question not in self._wanted:
             return
         response = line.get("response") or {}
-        status = int(response.get("status_code") or _NO_REPLY)
-        if self._reply(custom_id)["status"] == _OK:
+        status = int(response.get("status_code") or _NO_RESPONSE)
+        if self._response(custom_id)["status"] == _OK:
             self._unused += status == _OK
         elif status == _OK or failures:
             body = response.get("body") or {"error": line.get("error")}
@@ -96,7 +96,7 @@ class _Exchanges:
         self.missing = []
 
     def respond(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the reply to a request, as an HTTP transport does.
+        """Return the response to a request, as an HTTP transport does.
 
         A request that failed for a moment, or that a batch did not reach, counts as
         missing until it has been sent as often as any request may be.
@@ -108,21 +108,21 @@ class _Exchanges:
         custom_id = f"{self._question}-{content}-{self._equal[content]}"
         self._equal[content] += 1
         tries = self._tries.setdefault(custom_id, 0)
-        reply = self._reply(custom_id)
-        if is_transient_status(reply["status"]) and tries < ATTEMPTS:
+        response = self._response(custom_id)
+        if is_transient_status(response["status"]) and tries < ATTEMPTS:
             line = {"custom_id": custom_id, "method": "POST", "url": url, "body": body}
             self.missing.append(line)
-            msg = "the batch with the reply has not ended yet"
+            msg = "the batch with the response has not ended yet"
             raise httpx2.TransportError(msg)
-        return httpx2.Response(reply["status"], json=reply["body"])
+        return httpx2.Response(response["status"], json=response["body"])
 
-    def _reply(self, custom_id: str) -> dict[str, Any]:
+    def _response(self, custom_id: str) -> dict[str, Any]:
         offset = self._offsets.get(custom_id)
         if offset is None:
-            return {"status": _NO_REPLY, "body": {"error": {"message": _NOTHING}}}
+            return {"status": _NO_RESPONSE, "body": {"error": {"message": _NOTHING}}}
         self._stream.seek(offset)
-        reply: dict[str, Any] = json.loads(self._stream.readline())
-        return reply
+        response: dict[str, Any] = json.loads(self._stream.readline())
+        return response
 
     def post(self, batches: _Batches) -> None:
         """Put what is missing into the next batch."""
@@ -130,12 +130,12 @@ class _Exchanges:
         self._tries.update(line["custom_id"] for line in self.missing)
 
     def unused(self) -> int:
-        """Return how many replies the run does not need."""
+        """Return how many responses the run does not need."""
         return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
-class _MissingReplyError(Exception):
-    """The batch with a reply has not ended yet."""
+class _MissingResponseError(Exception):
+    """The batch with a response has not ended yet."""
 
 
 def _sent(sender: Sender, draw: Draw) -> Response | Failure:
@@ -189,7 +189,7 @@ class _Batches:
         self._open = [*(self._open or ()), batch]
         self._lines, self._size = [], 0
 
-    def replies(self) -> Iterator[dict[str, Any]]:
+    def responses(self) -> Iterator[dict[str, Any]]:
         """Wait for the batches in flight; yield the lines of each.
 
         The first time, these are the batches of earlier processes.
@@ -255,8 +255,8 @@ def record_in_batches(
         run: The questions, and where to write; settings, path and shard tell one run
             from another.
         client: The client; its retries and settings hold.
-        calls: Takes a client whose replies come from batches, and returns what prepares
-            the call of a question with that client.
+        calls: Takes a client whose responses come from batches, and returns what
+            prepares the call of a question with that client.
         tell: Called with the progress of the batches, and with anything unusual.
 
     Raises:
@@ -272,7 +272,7 @@ def record_in_batches(
         )
         prepare = calls(client.with_options(http_client=http, max_retries=0))
         while left and batches.problem is None:
-            for line in batches.replies():
+            for line in batches.responses():
                 exchanges.take(line, failures=failures)
             failures = True
             waiting = []
@@ -302,13 +302,13 @@ def _draw(
     def respond(draws: Draws) -> list[Response | Failure | None]:
         results = [_sent(sender, draw) for draw in draws]
         if exchanges.missing:
-            raise _MissingReplyError
+            raise _MissingResponseError
         return [*results]
 
     try:
         request, sender = prepare(question)
         return replay_call(request, respond).assessed()
-    except _MissingReplyError:
+    except _MissingResponseError:
         return None
     except Exception as error:  # noqa: BLE001 - the next question may succeed
         return error

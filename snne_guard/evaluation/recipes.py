@@ -91,7 +91,7 @@ class _Plan:
 
     @property
     def self_check(self) -> bool:
-        return self.settings.self_check_turn is not None
+        return self.settings.self_check_used is not None
 
     @property
     def key(self) -> str:
@@ -130,11 +130,11 @@ class RecipeTable:
         call = RecordedCall(row)
         # A self-check that says neither Yes nor No is recorded in the settings alone.
         asked = (row.settings or {}).get("self_check")
-        checked = row.self_check is not None or asked is not None
-        layout = call.views, checked
+        has_self_check = row.self_check is not None or asked is not None
+        layout = call.views, has_self_check
         if self._layout is None:
             self._layout = layout
-            plans = [*_plans(layout[0], self._calls, checked=checked)]
+            plans = [*_plans(layout[0], self._calls, has_self_check=has_self_check)]
             self._plans = [] if {plan.name for plan in plans} <= {PLAIN} else plans
         if layout != self._layout or not self._plans:
             return
@@ -144,13 +144,13 @@ class RecipeTable:
         p_correct = UNKNOWN if row.self_check is None else row.self_check
         disagreement: dict[tuple[View | None, ...], float | None] = {}
         for plan in self._plans:
-            turn, drawn = plan.settings.self_check_turn, plan.settings.sample_views
-            if drawn not in disagreement:  # a self-check changes nothing of the replies
+            used, views = plan.settings.self_check_used, plan.settings.sample_views
+            if views not in disagreement:  # a self-check changes nothing of the replies
                 found = call.assessed(plan.settings, question=row.question)
-                disagreement[drawn] = found.disagreement
-            u = disagreement[drawn]
-            if u is not None and turn is not None:
-                u = turn.uncertainty(disagreement=u, p_correct=p_correct)
+                disagreement[views] = found.disagreement
+            u = disagreement[views]
+            if u is not None and used is not None:
+                u = used.uncertainty(disagreement=u, p_correct=p_correct)
             plan.us.append(1.0 if u is None else u)
             cost = _cost(requests, plan)
             plan.cost = plan.cost and cost and plan.cost + cost
@@ -214,14 +214,16 @@ class RecipeTable:
         )
 
 
-def _plans(turns: Sequence[str], calls: int, *, checked: bool) -> Iterator[_Plan]:
+def _plans(
+    views: Sequence[str], calls: int, *, has_self_check: bool
+) -> Iterator[_Plan]:
     """Yield the recipes for which there are samples, the plain one first."""
-    kinds = {name: [name] for name in (PLAIN, *turns)}
-    if len(set(turns)) > 1:
-        kinds.setdefault("views", [*dict.fromkeys(turns)])
+    kinds = {name: [name] for name in (PLAIN, *views)}
+    if len(set(views)) > 1:
+        kinds.setdefault("views", [*dict.fromkeys(views)])
     for n, (name, taken) in itertools.product(sorted({*_CALLS, calls}), kinds.items()):
-        recorded = sum(view in taken for view in turns)
-        for self_check in (False, True) if checked else (False,):
+        recorded = sum(view in taken for view in views)
+        for self_check in (False, True) if has_self_check else (False,):
             if 0 < n - 1 - self_check <= recorded:
                 settings = GuardSettings(
                     n=n,

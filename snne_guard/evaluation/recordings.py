@@ -46,13 +46,13 @@ _Logprob = Annotated[float, Field(le=1e-3)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """One question with its delivered answer and further draws.
+    """One question with its delivered answer and further replies.
 
     Attributes:
         id: Unique in its file.
         question: What was asked, None where there was no question.
         main_answer: The answer that was delivered.
-        samples: Further draws; never the draw that is ``main_answer``.
+        samples: Further replies; never the one that is ``main_answer``.
         context: What the model was given to answer from.
         answers: Reference answers, None where they are unknown; empty where the
             question has no answer.

@@ -11,7 +11,7 @@ from snne_guard.evaluation.recordings import Recording
 from snne_guard.scorers import score
 from snne_guard.types import Score
 
-__all__ = ["score_fields", "score_recording"]
+__all__ = ["score_record", "score_recording"]
 
 
 def score_recording(
@@ -54,7 +54,7 @@ def score_recording(
         raise InputError(msg) from error
 
 
-def score_fields(score: Score, /) -> dict[str, Any]:
+def score_record(score: Score, /) -> dict[str, Any]:
     """Return the field ``snne_guard`` of a recording for a score."""
     return {
         "method": score.method,
