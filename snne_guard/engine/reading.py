@@ -112,10 +112,14 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     )
 
 
+_TOO_MANY = 10**12
+"""No request takes as many tokens; a count of them is an error."""
+
+
 def _count(counts: Mapping[str, Any], *names: str) -> int | None:
     """Return a count by one of its names, None where the provider does not give it."""
     values = (counts.get(name) for name in names)
-    return next((max(0, value) for value in values if isinstance(value, int)), None)
+    return next((n for n in values if type(n) is int and 0 <= n < _TOO_MANY), None)
 
 
 # -- Text, calls and endings -----------------------------------------------------------

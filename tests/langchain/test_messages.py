@@ -134,6 +134,7 @@ def test_content_that_is_no_text_is_noticed(block: dict[str, Any]) -> None:
     assert reply_of(message).unreadable is (block in UNREADABLE)
 
 
+ABSURD: list[Any] = [10**400, -1, float("nan"), float("inf"), True, None, {}]
 FOUR = Reply(text="x", token_logprobs=(-0.1,) * 4)
 USAGE = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
 DETAILS = {
@@ -167,6 +168,11 @@ DETAILS = {
         ),
         (None, [FOUR], Cost(completion_tokens=4, lower_bound=True)),
         ({"output_tokens": "5"}, [], Cost(lower_bound=True)),
+        *(
+            ({"input_tokens": one, "output_tokens": one}, [], Cost(lower_bound=True))
+            for one in ABSURD
+        ),
+        ({"output_token_details": {"reasoning": 10**400}}, [], Cost(lower_bound=True)),
     ],
 )
 def test_usage_is_counted_once_and_marked_where_it_is_too_low(
