@@ -103,6 +103,7 @@ def _read_choice(
         refusal=bool(message.get("refusal")),
         other_content=any(is_given(message.get(name)) for name in _BESIDE_TEXT)
         or (is_given(message.get("tool_calls")) and not calls)
+        or not isinstance(content, str | Sequence | None)
         or not _CHAT_PARTS.issuperset(kinds),
         model=string_of(fields.get("model")),
         response_id=f"{response_id}/{place}" if response_id and place else response_id,

@@ -136,6 +136,7 @@ def test_arguments_of_any_depth_are_compared(depth: int) -> None:
         ({"message": {"audio": {"id": "a"}}}, False, False, True),
         ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),
         ({"message": {"content": [{"type": "text", "text": {}}]}}, False, False, True),
+        ({"message": {"content": {"text": "x"}}}, False, False, True),
         ({"finish_reason": "content_filter: SAFETY"}, True, False, False),
         ({"finish_reason": "tool_calls"}, False, False, True),
         ({"message": {"tool_calls": {"f": 1}}}, False, False, True),
