@@ -14,6 +14,7 @@ from snne_guard.types import Cost, Reply
 
 __all__ = [
     "is_complete",
+    "is_given",
     "is_refused",
     "items_of",
     "mapping_of",
@@ -47,7 +48,7 @@ def read_reply(
         other_content: Whether it holds more than text and calls, such as an image.
         complete_if_unsaid: Whether a reply without a finish reason is complete.
         model: Name of the model that gave it.
-        response_id: The provider's id of the reply.
+        response_id: The provider's id of the reply, another for each of a response.
 
     Example:
         >>> read_reply(text="Par", finish_reason="length").truncated
@@ -58,7 +59,8 @@ def read_reply(
     tool_calls = _canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
-    empty = tool_calls is None and not refused and not is_visible(text)
+    empty = tool_calls is None and not refused and not _says_something(text)
+    unread_call = tool_calls is None and (finish_reason or "").lower() in _CALLING
     return Reply(
         text=text,
         token_logprobs=values,
@@ -68,7 +70,11 @@ def read_reply(
         model=model,
         tool_calls=tool_calls,
         refused=refused,
-        unreadable=empty or other_content,
+        unreadable=empty
+        or other_content
+        or unread_call
+        or _repeats_key(text)
+        or not all(_is_readable(name, given) for name, given in calls),
         response_id=response_id,
     )
 
@@ -106,13 +112,27 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     )
 
 
+_TOO_MANY = 10**12
+"""No request takes as many tokens; a count of them is an error."""
+
+
 def _count(counts: Mapping[str, Any], *names: str) -> int | None:
     """Return a count by one of its names, None where the provider does not give it."""
     values = (counts.get(name) for name in names)
-    return next((max(0, value) for value in values if isinstance(value, int)), None)
+    return next((n for n in values if type(n) is int and 0 <= n < _TOO_MANY), None)
 
 
 # -- Text, calls and endings -----------------------------------------------------------
+
+_CALLING = frozenset({"function_call", "tool_calls", "tool_use"})
+"""Endings of a reply that calls something."""
+
+# Comments, empty code blocks and emphasis of nothing: a page shows none of them. Limits
+# and possessive repetitions keep the time linear in the text.
+_NOTHING = re.compile(
+    r"(?:\s|(?><!--.*?-->)|[*_~]{4,}|(?>(`{3,9}|~{3,9})[\w+-]*\s*\1))*+", re.DOTALL
+)
+_FENCE = re.compile(r"```(?:json)?\s*+(.*)```", re.IGNORECASE | re.DOTALL)
 
 
 def is_complete(finish_reason: str | None) -> bool:
@@ -122,7 +142,8 @@ def is_complete(finish_reason: str | None) -> bool:
 
 def is_refused(finish_reason: str | None) -> bool:
     """Return whether a finish reason says that the provider holds the reply back."""
-    return (finish_reason or "").lower() in REFUSED
+    # Gemini says "content_filter: SAFETY" where it is asked as OpenAI is.
+    return (finish_reason or "").lower().partition(":")[0] in REFUSED
 
 
 def _without_reasoning(text: str) -> str:
@@ -133,6 +154,44 @@ def _without_reasoning(text: str) -> str:
         return text
     _, closed, rest = start.partition("</think>")
     return rest.lstrip() if closed else text
+
+
+def _says_something(text: str) -> bool:
+    """Return whether a page would show anything of a text."""
+    return is_visible(text) and not _NOTHING.fullmatch(text)
+
+
+def _is_readable(name: object, arguments: object) -> bool:
+    """Return whether a call says what it calls, and with which arguments."""
+    is_named = isinstance(name, str) and bool(name)
+    return is_named and not (isinstance(arguments, str) and _repeats_key(arguments))
+
+
+class _RepeatedKeyError(ValueError):
+    """A JSON object has a key twice."""
+
+
+def _repeats_key(text: str) -> bool:
+    """Return whether a text is JSON with a key twice, read by each in its way."""
+    start = text.strip()
+    fenced = _FENCE.fullmatch(start)
+    bare = fenced[1].lstrip() if fenced else start
+    if not bare.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(bare, object_pairs_hook=_fields_once)
+    except _RepeatedKeyError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise _RepeatedKeyError
+    return fields
 
 
 def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
@@ -159,6 +218,16 @@ def _json(value: object) -> str:
 
 
 # -- Values of unknown type ------------------------------------------------------------
+
+
+def is_given(value: object) -> bool:
+    """Return whether a value is there; an object of empty values only is not.
+
+    Example:
+        >>> is_given({"name": "", "arguments": ""}), is_given({"name": "pay"})
+        (False, True)
+    """
+    return any(value.values()) if isinstance(value, Mapping) else bool(value)
 
 
 def mapping_of(value: object) -> dict[str, Any]:

@@ -55,7 +55,8 @@ def reply_set_of(
 
     A truncated answer is compared as it is, since the application gets it so; a
     truncated sample leaves the set. Where the answer calls tools, a sample in prose
-    differs from it; where it does not, a sample that calls tools leaves the set.
+    differs from it; where it does not, a sample that calls tools leaves the set. Where
+    one reply came twice, a cache has answered: then no sample counts.
     """
     reasons: list[str] = []
     problem = _problem(answer, tool_calls_allowed=True)
@@ -71,6 +72,9 @@ def reply_set_of(
             reasons.append("view_unreadable")
         else:
             reasons.append(f"{left_out}_samples")
+    if _came_twice([answer, *used]):
+        reasons.append("suspect_agreement")
+        used = []
     readable = problem in {None, "truncated"}
     replies = [answer, *used] if include_answer and readable else used
     if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
@@ -83,6 +87,17 @@ def reply_set_of(
         has_tool_calls=any(reply.tool_calls is not None for reply in replies),
         reasons=tuple(dict.fromkeys(reasons)),
     )
+
+
+def _came_twice(replies: Sequence[Reply]) -> bool:
+    """Return whether replies of separate requests have one id and one text.
+
+    One of them alone says little: models repeat themselves, and Ollama draws its ids
+    from 999.
+    """
+    said = [(each.response_id, compared_text(each)) for each in replies]
+    known = [pair for pair in said if pair[0] is not None]
+    return len({*known}) < len(known)
 
 
 def agree_suspiciously(samples: Sequence[Reply], /) -> bool:

@@ -10,7 +10,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import BaseModel, ValidationError
 
 from snne_guard.engine import read_reply
-from snne_guard.engine.reading import items_of, mapping_of, string_of
+from snne_guard.engine.reading import is_given, items_of, mapping_of, string_of
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import (
     CALL_BLOCKS,
@@ -77,21 +77,27 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
         True
     """
     metadata, extra = message.response_metadata, message.additional_kwargs
-    incomplete = metadata.get("incomplete_details") or {}
+    incomplete = mapping_of(metadata.get("incomplete_details"))
+    # Gemini's, of a prompt that it does not answer.
+    feedback = mapping_of(metadata.get("prompt_feedback"))
     says_how_it_ended = any(key in metadata for key in ENDING_KEYS)
     calls = _tool_calls(message)
     # langchain-openai's first output version keeps there what is no text or call.
     blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
-    kinds = {*map(_kind_of, blocks), *(name for name in EXTRAS if extra.get(name))}
+    extras = (name for name in EXTRAS if is_given(extra.get(name)))
+    kinds = {*map(_kind_of, blocks), *extras}
     readable = READABLE_BLOCKS | CALL_BLOCKS if calls else READABLE_BLOCKS
     return read_reply(
         text=str(message.text),
         finish_reason=_first_string(incomplete, ("reason",))
-        or _first_string(metadata, ENDING_KEYS),
+        or _first_string(metadata, ENDING_KEYS)
+        or _first_string(feedback, ("block_reason",)),
         logprobs=logprob_entries(message),
         calls=calls,
         # A refusal by a guard was not drawn from the model either.
-        refusal="refusal" in kinds or is_refusal(message),
+        refusal="refusal" in kinds
+        or is_given(feedback.get("block_reason"))
+        or is_refusal(message),
         other_content=not kinds <= readable,
         complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
         model=_first_string(metadata, MODEL_KEYS),
@@ -117,12 +123,19 @@ def as_message(value: object) -> AIMessage:
 
 
 def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage:
-    """Return a reply with all its metadata on the message, as ``invoke`` does."""
+    """Return a reply with all its metadata on the message, as ``invoke`` does.
+
+    Of several replies of one response, all but the first have their place in their id.
+    """
     metadata = {
         **(result.llm_output or {}),
         **(generation.generation_info or {}),
         **generation.message.response_metadata,
     }
+    ids = map(id, result.generations)
+    place = next(n for n, each in enumerate(ids) if each == id(generation))
+    if place and metadata.get("id"):
+        metadata["id"] = f"{metadata['id']}/{place}"
     return generation.message.model_copy(update={"response_metadata": metadata})
 
 
@@ -145,16 +158,18 @@ def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMes
 
 
 def without_logprobs(message: M) -> M:
-    """Return the message without log-probabilities in its metadata.
+    """Return the message without log-probabilities in its metadata, but their place.
 
     Example:
-        >>> paris = AIMessage("Paris", response_metadata={"logprobs": {"content": []}})
+        >>> paris = AIMessage("Paris", response_metadata={"logprobs": [{}]})
         >>> without_logprobs(paris).response_metadata
-        {}
+        {'logprobs': None}
     """
-    given = message.response_metadata.items()
-    metadata = {name: value for name, value in given if name != "logprobs"}
-    return message.model_copy(update={"response_metadata": metadata})
+    metadata = message.response_metadata
+    if not is_given(metadata.get("logprobs")):
+        return message
+    without = {**metadata, "logprobs": None}
+    return message.model_copy(update={"response_metadata": without})
 
 
 def _tool_calls(message: BaseMessage) -> list[tuple[object, object]]:
@@ -174,6 +189,8 @@ def _kind_of(block: object) -> str | None:
         block = mapping_of(block.get("value"))
     elif block.keys() <= {"id", "index"}:  # what ends a block of a stream
         return "text"
+    if not isinstance(block.get("text"), str | None):
+        return None
     return string_of(block.get("type"))
 
 
@@ -190,4 +207,6 @@ def logprob_entries(message: BaseMessage) -> list[Any]:
 
 def _first_string(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:
     values = (metadata.get(key) for key in keys)
-    return next((value for value in values if isinstance(value, str) and value), None)
+    found = next((value for value in values if isinstance(value, str) and value), None)
+    # A stream that says it twice comes to "stopstop": LangChain joins texts of chunks.
+    return found and found[: (found + found).index(found, 1)]

@@ -221,6 +221,7 @@ READABLE_BLOCKS = frozenset(
         *("reasoning", "reasoning_content", "redacted_thinking", "thinking"),
         # Where something comes from.
         *("citation", "reference"),
+        "compaction",  # of the conversation before it
     }
 )
 """Types of content blocks that hold no part of an answer besides its text.

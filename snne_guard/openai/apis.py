@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from snne_guard.engine import Response, read_cost, read_reply
-from snne_guard.engine.reading import items_of, mapping_of, string_of
+from snne_guard.engine.reading import is_given, items_of, mapping_of, string_of
 from snne_guard.types import Reply
 
 __all__ = [
@@ -66,7 +66,9 @@ class ChatApi:
         """Read the choices of a completion in the order in which they come."""
         fields = fields_of(answer)
         choices = [mapping_of(choice) for choice in items_of(fields.get("choices"))]
-        replies = tuple(_read_choice(choice, fields) for choice in choices)
+        replies = tuple(
+            _read_choice(choice, fields, place) for place, choice in enumerate(choices)
+        )
         cost = read_cost(replies, fields.get("usage"))
         return Response(replies=replies, cost=cost, raw=answer)
 
@@ -86,20 +88,25 @@ class ChatApi:
         return {**head, "choices": [choice] if "choices" in head else []}
 
 
-def _read_choice(choice: Mapping[str, Any], fields: Mapping[str, Any]) -> Reply:
+def _read_choice(
+    choice: Mapping[str, Any], fields: Mapping[str, Any], place: int
+) -> Reply:
     message = mapping_of(choice.get("message"))
-    content = message.get("content")
-    kinds = [mapping_of(part).get("type") for part in items_of(content)]
+    content, calls = message.get("content"), _calls(message)
+    kinds = [_kind_of(mapping_of(part)) for part in items_of(content)]
+    response_id = string_of(fields.get("id"))
     return read_reply(
         text=text_of(content),
         finish_reason=string_of(choice.get("finish_reason")),
         logprobs=_choice_logprobs(choice),
-        calls=_calls(message),
+        calls=calls,
         refusal=bool(message.get("refusal")),
-        other_content=any(map(message.get, _BESIDE_TEXT))
+        other_content=any(is_given(message.get(name)) for name in _BESIDE_TEXT)
+        or (is_given(message.get("tool_calls")) and not calls)
+        or not isinstance(content, str | Sequence | None)
         or not _CHAT_PARTS.issuperset(kinds),
         model=string_of(fields.get("model")),
-        response_id=string_of(fields.get("id")),
+        response_id=f"{response_id}/{place}" if response_id and place else response_id,
     )
 
 
@@ -109,10 +116,16 @@ def _choice_logprobs(choice: Mapping[str, Any]) -> object:
 
 def _calls(message: Mapping[str, Any]) -> list[tuple[object, object]]:
     calls = [mapping_of(call) for call in items_of(message.get("tool_calls"))]
-    called = [mapping_of(call.get("custom") or call.get("function")) for call in calls]
-    return [
-        (call.get("name"), call.get("input", call.get("arguments"))) for call in called
-    ]
+    return [_called(call) for call in calls]
+
+
+def _called(call: Mapping[str, Any]) -> tuple[object, object]:
+    """Return name and arguments of a call; some servers leave the other kind empty."""
+    if call.get("type") != "function" and is_given(call.get("custom")):
+        custom = mapping_of(call["custom"])
+        return custom.get("name"), custom.get("input")
+    function = mapping_of(call.get("function"))
+    return function.get("name"), function.get("arguments")
 
 
 def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
@@ -120,10 +133,11 @@ def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
     message, delta = choice["message"], mapping_of(piece.get("delta"))
     _append(message, delta, ("content", "refusal"))
     for name in _BESIDE_TEXT:
-        message[name] = delta.get(name) or message.get(name)
+        if is_given(delta.get(name)):
+            message[name] = delta[name]
     calls: dict[object, dict[str, Any]] = message.setdefault("calls", {})
     for call in map(mapping_of, items_of(delta.get("tool_calls"))):
-        kind = "custom" if call.get("custom") else "function"
+        kind = "custom" if is_given(call.get("custom")) else "function"
         whole = calls.setdefault(call.get("index", len(calls)), {})
         addition, called = mapping_of(call.get(kind)), whole.setdefault(kind, {})
         called["name"] = addition.get("name") or called.get("name")
@@ -187,7 +201,7 @@ class ResponsesApi:
 def _read_output(fields: Mapping[str, Any]) -> Reply:
     output = [mapping_of(item) for item in fields["output"]]
     parts = _output_parts(fields)
-    kinds = {part.get("type") for part in parts}
+    kinds = {*map(_kind_of, parts)}
     why = mapping_of(fields.get("incomplete_details")).get("reason")
     return read_reply(
         text=text_of(parts),
@@ -245,10 +259,17 @@ def remove_logprobs(part: ApiObject) -> None:
     """Remove log-probabilities from an answer or a part of a stream."""
     for each in part if isinstance(part, list) else [part]:
         for name, value in [*getattr(each, "__dict__", {}).items()]:
-            if name == "logprobs" and value:
+            if name == "logprobs" and getattr(value, "content", value):
                 setattr(each, name, [] if isinstance(value, list) else None)
             else:
                 remove_logprobs(value)
+
+
+def _kind_of(part: Mapping[str, Any]) -> object:
+    """Return the type of a part, None where it says a text that is none."""
+    kind = part.get("type")
+    said = part.get("text") if kind in _TEXT_PARTS else None
+    return kind if isinstance(said, str | None) else None
 
 
 def text_of(content: object) -> str:

@@ -44,6 +44,45 @@ def test_invisible_replies_are_unreadable(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "unreadable"),
+    [
+        ("****", True),
+        ("** **", False),  # as it is written, a page shows it
+        ("*", False),  # which operator?
+        ("```json\n```", True),
+        ("``````", True),
+        ("```\n4\n```", False),
+        ("<!-- to do -->", True),
+        ("<!-- a --> \n<!-- b -->", True),
+        ("<!-- to do -->4", False),
+        ("<!-- never closed", False),
+        ('{"city": "Paris", "city": "Rome"}', True),
+        ('```json\n[{"a": {"b": 1, "b": 1}}]\n```', True),
+        ('{"a": {"c": 1}, "b": {"c": 1}}', False),
+        ('{"a": 1, "a": ', False),  # no JSON
+    ],
+)
+def test_what_shows_nothing_or_two_things_is_unreadable(
+    text: str, *, unreadable: bool
+) -> None:
+    assert reply_of(AIMessage(text)).unreadable is unreadable
+
+
+def test_arguments_with_a_key_twice_and_calls_without_a_name_are_unreadable() -> None:
+    def called(name: str | None, args: str) -> AIMessage:
+        invalid = {"name": name, "args": args, "id": "1", "error": None}
+        call: Any = {**invalid, "type": "invalid_tool_call"}
+        return AIMessage("", invalid_tool_calls=[call])
+
+    assert not reply_of(called("pay", '{"n": 1')).unreadable
+    assert reply_of(called("pay", '{"n": 1, "n": 2}')).unreadable
+    assert reply_of(called(None, '{"n": 1')).unreadable
+    # It says that it calls something, and the class has read no call.
+    said = AIMessage("Let me look.", response_metadata={"finish_reason": "tool_calls"})
+    assert reply_of(said).unreadable
+
+
+@pytest.mark.parametrize(
     ("metadata", "reported", "truncated", "refused"),
     [
         ({}, False, False, False),
@@ -56,6 +95,10 @@ def test_invisible_replies_are_unreadable(text: str) -> None:
         ({"finish_reason": "SAFETY"}, False, False, True),
         ({"stop_reason": "refusal"}, False, False, True),
         ({"stopReason": "guardrail_intervened"}, False, False, True),
+        ({"finish_reason": "MODEL_ARMOR"}, False, False, True),
+        ({"prompt_feedback": {"block_reason": "OTHER"}}, True, False, True),
+        ({"prompt_feedback": {"block_reason": 0}}, True, True, False),
+        ({"finish_reason": "stopstop"}, True, False, False),  # said twice in a stream
     ],
 )
 def test_a_reply_is_complete_only_if_its_provider_says_so(
@@ -69,6 +112,7 @@ def test_a_reply_is_complete_only_if_its_provider_says_so(
 READABLE: list[dict[str, Any]] = [
     {"type": "redacted_thinking", "data": "x"},
     {"type": "citation", "url": "x"},
+    {"type": "compaction", "encrypted_content": "x"},
     {"type": "non_standard", "value": {"type": "reference", "reference_ids": [1]}},
     {"index": 1},
 ]
@@ -80,6 +124,7 @@ UNREADABLE: list[dict[str, Any]] = [
     {"type": "kind_of_next_year"},
     {"type": "non_standard", "value": {"type": "image"}},
     {"json": {"a": 1}},
+    {"type": "text", "text": {"value": "x"}},
 ]
 
 
@@ -89,6 +134,7 @@ def test_content_that_is_no_text_is_noticed(block: dict[str, Any]) -> None:
     assert reply_of(message).unreadable is (block in UNREADABLE)
 
 
+ABSURD: list[Any] = [10**400, -1, float("nan"), float("inf"), True, None, {}]
 FOUR = Reply(text="x", token_logprobs=(-0.1,) * 4)
 USAGE = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
 DETAILS = {
@@ -122,6 +168,11 @@ DETAILS = {
         ),
         (None, [FOUR], Cost(completion_tokens=4, lower_bound=True)),
         ({"output_tokens": "5"}, [], Cost(lower_bound=True)),
+        *(
+            ({"input_tokens": one, "output_tokens": one}, [], Cost(lower_bound=True))
+            for one in ABSURD
+        ),
+        ({"output_token_details": {"reasoning": 10**400}}, [], Cost(lower_bound=True)),
     ],
 )
 def test_usage_is_counted_once_and_marked_where_it_is_too_low(
@@ -132,7 +183,18 @@ def test_usage_is_counted_once_and_marked_where_it_is_too_low(
 
 
 @pytest.mark.parametrize(
-    "text", ["<think>" * 150_000, "<think>" + "</thin" * 170_000, "\u200b" * 10**6]
+    "text",
+    [
+        "<think>" * 150_000,
+        "<think>" + "</thin" * 170_000,
+        "\u200b" * 10**6,
+        "<!--" * 250_000,
+        "<!---->" * 150_000 + "x",
+        "`" * 10**6,
+        "*" * 10**6 + "x",
+        '{"a":' * 200_000,
+        "[{}," * 250_000,
+    ],
 )
 def test_a_text_of_a_megabyte_is_read_in_time_linear_in_it(text: str) -> None:
     start = time.thread_time()  # however busy the machine is
@@ -197,6 +259,10 @@ SHAPES: dict[str, tuple[AIMessage, dict[str, Any]]] = {
     "OpenAI, spoken": (
         beside({"audio": {"data": "AAAA", "transcript": "Paris"}}),
         {"text": "", "finish_reason": "stop", "unreadable": True},
+    ),
+    "Snowflake, empty places": (
+        beside({"audio": {"id": "", "expires_at": 0}, "refusal": ""}, "Paris"),
+        {"text": "Paris", "finish_reason": "stop"},
     ),
     "Anthropic": (
         said(

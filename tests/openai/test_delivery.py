@@ -48,7 +48,7 @@ def test_an_accepted_answer_is_what_the_client_gives(path: str, way: str) -> Non
     assert type(answer) is type(bare)
     found = answer.to_dict()
     assert found.pop("snne_guard") == record
-    assert found == bare.to_dict()
+    assert found == {**bare.to_dict(), "id": found["id"]}
     assert answer.model_dump()["snne_guard"] == record
     assert json.loads(answer.to_json())["snne_guard"]["id"] == record["id"]
 

@@ -135,6 +135,18 @@ def test_arguments_of_any_depth_are_compared(depth: int) -> None:
         ({"message": {"function_call": {"name": "f"}}}, False, False, True),
         ({"message": {"audio": {"id": "a"}}}, False, False, True),
         ({"message": {"content": [{"type": "image_url"}]}}, False, False, True),
+        ({"message": {"content": [{"type": "text", "text": {}}]}}, False, False, True),
+        ({"message": {"content": {"text": "x"}}}, False, False, True),
+        ({"finish_reason": "content_filter: SAFETY"}, True, False, False),
+        ({"finish_reason": "tool_calls"}, False, False, True),
+        ({"message": {"tool_calls": {"f": 1}}}, False, False, True),
+        ({"message": {"tool_calls": ["f"]}}, False, False, True),
+        (
+            {"message": {"tool_calls": [{"type": "mcp", "mcp": {"name": "f"}}]}},
+            False,
+            False,
+            True,
+        ),
     ],
 )
 def test_how_a_reply_ended_and_what_else_it_holds(
@@ -143,6 +155,52 @@ def test_how_a_reply_ended_and_what_else_it_holds(
     sample = only(completion(choice(**fields)))
     found = (sample.refused, sample.truncated, sample.unreadable)
     assert found == (refused, truncated, unreadable)
+
+
+def test_what_a_server_leaves_empty_is_not_there() -> None:
+    """Snowflake's Cortex fills every place that a message may have."""
+    empty: dict[str, Any] = {
+        "audio": {"id": "", "data": "", "expires_at": 0, "transcript": ""},
+        "function_call": {"arguments": "", "name": ""},
+        "refusal": "",
+    }
+    called = {**call("f", '{"b": 1}'), "custom": {"input": "", "name": ""}}
+    for more in ({}, {"tool_calls": [called]}):
+        message = {**empty, **more}
+        sample = only(completion(choice("Four.", message=message)))
+        delta = {**message, "content": "Four."}
+        chunk = {"choices": [{"delta": delta, "finish_reason": "stop"}]}
+        (streamed,) = CHAT.read(CHAT.join([chunk])).replies
+        wanted = '[{"args":{"b":1},"name":"f"}]' if more else None
+        for each in (sample, streamed):
+            assert (each.text, each.tool_calls) == ("Four.", wanted)
+            assert not each.unreadable
+
+
+@pytest.mark.parametrize(
+    ("unlike", "expected"),
+    [
+        ({}, 1),  # a cache answered
+        ({"id": "b"}, 2),
+        ({"text": "Rome"}, 2),  # Ollama draws its ids from 999
+    ],
+)
+def test_one_id_and_one_text_in_two_responses_come_from_a_cache(
+    unlike: dict[str, str], expected: int
+) -> None:
+    fields = {"id": "a", "text": "Paris", **unlike}
+    answer = only(completion(choice("Paris"), id="a"))
+    sample = only(completion(choice(fields["text"]), id=fields["id"]))
+    found = reply_set_of(answer, [sample], include_answer=True)
+    assert len(found.texts) == expected
+    assert ("suspect_agreement" in found.reasons) is (expected == 1)
+
+
+def test_choices_of_one_response_share_its_id_and_may_agree() -> None:
+    answer = only(completion(choice(), id="a"))
+    samples = CHAT.read(completion(choice(), choice(), id="b")).replies
+    found = reply_set_of(answer, samples, include_answer=True)
+    assert (len(found.texts), found.reasons) == (3, ())
 
 
 def test_usage_is_counted_once_for_all_choices() -> None:

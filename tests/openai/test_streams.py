@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 import time
 from operator import attrgetter
@@ -47,7 +49,13 @@ def test_a_flagged_stream_is_that_of_the_client(path: str, way: str) -> None:
     if path == PATHS[1]:
         assert parts[-1].response.snne_guard["decision"] == "flag"
         del parts[-1].response.snne_guard
-    assert [part.to_dict() for part in parts] == [part.to_dict() for part in bare]
+    assert without_ids(parts) == without_ids(bare)
+
+
+def without_ids(parts: list[Any]) -> str:
+    """Return parts as JSON, each answer's own id left out."""
+    whole = json.dumps([part.to_dict() for part in parts])
+    return re.sub(r'"(chatcmpl-|resp_)\d+"', "null", whole)
 
 
 @pytest.mark.parametrize("way", WAYS)

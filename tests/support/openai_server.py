@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -22,6 +23,7 @@ CHAT: JSON = {
     "messages": [{"role": "user", "content": "Capital of France?"}],
 }
 RESPONSES: JSON = {"model": "test-model", "input": "Capital of France?"}
+_NUMBERS = itertools.count(1)  # an id that comes again is that of a cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +280,7 @@ def whole(asked: Asked, answer: Answer) -> JSON:
         return _response(asked, answer)
     count = asked.n if answer.choices is None else answer.choices
     found: JSON = {
-        "id": "chatcmpl-1",
+        "id": f"chatcmpl-{next(_NUMBERS)}",
         "object": "chat.completion",
         "created": 1,
         "model": answer.model,
@@ -344,7 +346,7 @@ def _response(asked: Asked, answer: Answer) -> JSON:
         "content": [{**part, "logprobs": logprobs}],
     }
     found: JSON = {
-        "id": "resp_1",
+        "id": f"resp_{next(_NUMBERS)}",
         "object": "response",
         "created_at": 1,
         "model": answer.model,
