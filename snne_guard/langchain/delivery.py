@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any, Self
+
 from langchain_core.callbacks import CallbackManager
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import (
@@ -11,6 +14,7 @@ from langchain_core.messages.ai import (
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.utils._merge import merge_dicts
 
 from snne_guard.engine import Outcome
 from snne_guard.langchain.errors import as_model_error
@@ -18,10 +22,22 @@ from snne_guard.langchain.messages import as_message
 from snne_guard.langchain.request import Run
 from snne_guard.types import Cost
 
-__all__ = ["KEY", "child_config", "message_of", "result_of", "usage_of"]
+__all__ = ["KEY", "Record", "child_config", "message_of", "result_of", "usage_of"]
 
 KEY = "snne_guard"
 """Where the assessment stands in ``response_metadata``."""
+
+
+class Record(dict[str, Any]):
+    """An assessment in a message; of two chunks that are added, the last one's stays.
+
+    LangChain would merge the values one by one, and raises where two numbers differ.
+    """
+
+    def copy(self) -> Self:
+        """Return a copy; LangChain gets an empty one to merge the right side into."""
+        merges = sys._getframe(1).f_code is merge_dicts.__code__  # noqa: SLF001 - nothing else tells who asks
+        return type(self)({} if merges else self)
 
 
 def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
@@ -50,7 +66,8 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
 
 def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
     """Return what is delivered with the assessment and the usage of all draws."""
-    assessment, record = outcome.assessment, outcome.assessment.to_metadata()
+    assessment = outcome.assessment
+    record = Record(assessment.to_metadata())
     if outcome.delivery == "fallback" and KEY in message.response_metadata:
         # The fallback is a guard itself.
         record["fallback"] = message.response_metadata[KEY]
