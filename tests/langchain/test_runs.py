@@ -1,0 +1,103 @@
+"""The run of a guard: the model finds its configuration, handlers its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.language_models import SimpleChatModel
+from langchain_core.runnables.config import ensure_config
+from langgraph.config import get_config, get_stream_writer
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.runtime import get_runtime
+
+from snne_guard import SNNEGuard
+from tests.langchain.leaks import SECRET, places
+from tests.langchain.support import REFUSING, ask, in_loop, metadata_of
+
+
+@dataclass
+class Tenant:
+    key: str
+
+
+class ForTenants(SimpleChatModel):
+    """A model that finds in the run's configuration whom it answers."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "for-tenants"
+
+    def _call(self, *_: Any, **__: Any) -> str:
+        found = get_config()
+        assert found["metadata"]["order"] == ensure_config()["metadata"]["order"] == 7
+        assert not found["callbacks"]
+        return f"{found['configurable']['tenant']} {get_runtime(Tenant).context.key}"
+
+
+class Writing(SimpleChatModel):
+    """A model that writes to LangGraph's stream, and asks a graph of its own."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "writing"
+
+    def _call(self, messages: Any, *_: Any, **__: Any) -> str:
+        get_stream_writer()({"said": SECRET})
+        said = {"messages": [("ai", SECRET)]}
+        inner = StateGraph(MessagesState).add_node("say", lambda _: said)
+        app = inner.add_edge(START, "say").compile()
+        return str(app.invoke({"messages": messages})["messages"][-1].text)
+
+
+MODES = ["messages", "updates", "values", "debug", "custom", "tasks"]
+
+
+def streamed(guard: SNNEGuard, way: str) -> list[Any]:
+    """Return all that a graph with the guard in a node streams."""
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [ask(guard, way, messages=state["messages"])]}
+
+    async def anode(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await guard.ainvoke(state["messages"])]}
+
+    model: Any = anode if way == "ainvoke" else node
+    graph = StateGraph(MessagesState, context_schema=Tenant).add_node("model", model)
+    app = graph.add_edge(START, "model").compile()
+    given: dict[str, Any] = {
+        "input": {"messages": [("user", "Where?")]},
+        "config": {"configurable": {"tenant": "Ada"}, "metadata": {"order": 7}},
+        "context": Tenant("k-1"),
+        "stream_mode": MODES,
+        "subgraphs": True,
+    }
+
+    async def astreamed() -> list[Any]:
+        return [part async for part in app.astream(**given)]
+
+    return in_loop(astreamed()) if way == "ainvoke" else list(app.stream(**given))
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke"])
+@pytest.mark.parametrize("options", [{}, REFUSING])
+def test_a_model_finds_the_configuration_of_its_run(way: str, options: Any) -> None:
+    parts = streamed(SNNEGuard(ForTenants(), n=3, **options), way)
+    (message,) = [
+        part["model"]["messages"][0] for _, mode, part in parts if mode == "updates"
+    ]
+    assert message.text == "Ada k-1"
+    assert metadata_of(message)["n_used"] == 3
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke"])
+def test_what_a_model_writes_in_a_draw_is_in_no_stream(way: str) -> None:
+    def different(texts: Any, *, question: str | None = None) -> Any:
+        return np.eye(len(texts))
+
+    guard = SNNEGuard(Writing(), n=3, **REFUSING, refusal="No.", similarity=different)
+    parts = streamed(guard, way)
+    assert places(parts, "No.")
+    assert places(parts) == []
