@@ -17,7 +17,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
 from snne_guard.langchain.providers import Provider
 from snne_guard.langchain.structured import guarded_chain
-from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, rebuild
+from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, labels_of, rebuild
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings
@@ -225,6 +225,7 @@ class SNNEGuard(GuardedCalls):
         guarded: Any = fields.get("guarded") if model is None else model
         inside = ModelTree(guarded, provider=provider)
         first = inside.targets[0].model
+        tags, metadata = labels_of(guarded)
         shared = fields.get("shared")
         if shared is None or shared.limiter.size != max_concurrency:
             shared = GuardState(Limiter(max_concurrency))
@@ -235,6 +236,9 @@ class SNNEGuard(GuardedCalls):
             **options,
             **fields,
             "guarded": guarded,
+            # So that a run of the guard is found like one of the model.
+            "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
+            "metadata": {**metadata, **(fields.get("metadata") or {})},
             "provider": provider,
             "calibration": settings.calibration,
             "cache": False,  # a cached assessment would describe other draws

@@ -7,15 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.language_models import SimpleChatModel
+from langchain_core.language_models import FakeListChatModel, SimpleChatModel
+from langchain_core.messages import AIMessage
 from langchain_core.runnables.config import ensure_config
 from langgraph.config import get_config, get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import get_runtime
 
 from snne_guard import SNNEGuard
-from tests.langchain.leaks import SECRET, places
-from tests.langchain.support import REFUSING, ask, in_loop, metadata_of
+from tests.langchain.leaks import SECRET, Handler, places
+from tests.langchain.support import (
+    CALLS,
+    MODEL,
+    REFUSING,
+    WHOLE,
+    ask,
+    in_loop,
+    metadata_of,
+)
 
 
 @dataclass
@@ -101,3 +110,29 @@ def test_what_a_model_writes_in_a_draw_is_in_no_stream(way: str) -> None:
     parts = streamed(guard, way)
     assert places(parts, "No.")
     assert places(parts) == []
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_labels_of_the_model_are_those_of_the_run(way: str) -> None:
+    labelled = FakeListChatModel(
+        responses=["Paris"], tags=["capitals"], metadata={"team": "maps"}
+    )
+    model = labelled.with_config(
+        tags=["eu", "capitals"], metadata={"langfuse_user_id": "u-1"}
+    )
+    handler = Handler()
+    guard = SNNEGuard(model.with_retry(), n=3, tags=["mine"], metadata={"mine": 1})
+    config = {"callbacks": [handler], "tags": ["call"]}
+    ask(guard.model_copy(update={"threshold": 0.4}), way, config)
+    (_, (_, started)) = handler.seen[0]
+    assert sorted(started["tags"]) == ["call", "capitals", "eu", "mine"]
+    expected = {"team": "maps", "langfuse_user_id": "u-1", "mine": 1}
+    assert expected.items() <= started["metadata"].items()
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_a_model_that_asks_for_no_stream_gets_none(way: str) -> None:
+    parts = streamed(SNNEGuard(MODEL.with_config(tags=["nostream"]), n=3), way)
+    said = [part[0] for _, mode, part in parts if mode == "messages"]
+    # LangGraph tells of what a node returns all the same.
+    assert [type(message) for message in said] == [AIMessage]
