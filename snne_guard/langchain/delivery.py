@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Self
 
-from langchain_core.callbacks import CallbackManager
+from langchain_core.callbacks import CallbackManager, CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import (
     InputTokenDetails,
@@ -14,7 +14,12 @@ from langchain_core.messages.ai import (
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_callback_manager_for_config,
+)
 from langchain_core.utils._merge import merge_dicts
+from langchain_core.utils.uuid import uuid7
 
 from snne_guard.engine import Outcome
 from snne_guard.langchain.errors import as_model_error
@@ -22,7 +27,15 @@ from snne_guard.langchain.messages import as_message
 from snne_guard.langchain.request import Run
 from snne_guard.types import Cost
 
-__all__ = ["KEY", "Record", "child_config", "message_of", "result_of", "usage_of"]
+__all__ = [
+    "KEY",
+    "Record",
+    "child_config",
+    "message_of",
+    "result_of",
+    "started_run",
+    "usage_of",
+]
 
 KEY = "snne_guard"
 """Where the assessment stands in ``response_metadata``."""
@@ -76,6 +89,27 @@ def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
     update = {"response_metadata": metadata, "usage_metadata": usage}
     whole = message.model_copy(update=update)
     return ChatResult(generations=[ChatGeneration(message=whole)])
+
+
+def started_run(config: RunnableConfig | None) -> tuple[Run, RunnableConfig]:
+    """Return the run that a call with a configuration will have, and its configuration.
+
+    Args:
+        config: What the caller gives.
+    """
+    config = ensure_config(config)
+    manager = get_callback_manager_for_config(config)
+    run_id = config.get("run_id") or uuid7()
+    run = CallbackManagerForLLMRun(
+        run_id=run_id,
+        handlers=manager.handlers,
+        inheritable_handlers=manager.inheritable_handlers,
+        tags=manager.tags,
+        inheritable_tags=manager.inheritable_tags,
+        metadata=manager.metadata,
+        inheritable_metadata=manager.inheritable_metadata,
+    )
+    return run, {**config, "callbacks": manager, "run_id": run_id}
 
 
 def child_config(run: Run) -> RunnableConfig:

@@ -25,6 +25,7 @@ from tests.langchain.support import (
     in_loop,
     metadata_of,
 )
+from tests.support.observers import Watcher
 
 
 @dataclass
@@ -64,14 +65,14 @@ class Writing(SimpleChatModel):
 MODES = ["messages", "updates", "values", "debug", "custom", "tasks"]
 
 
-def streamed(guard: SNNEGuard, way: str) -> list[Any]:
-    """Return all that a graph with the guard in a node streams."""
+def streamed(guard: SNNEGuard, way: str, call: Any = None) -> list[Any]:
+    """Return all that a graph streams whose node calls the guard with a config."""
 
     def node(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [ask(guard, way, messages=state["messages"])]}
+        return {"messages": [ask(guard, way, call, messages=state["messages"])]}
 
     async def anode(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [await guard.ainvoke(state["messages"])]}
+        return {"messages": [await guard.ainvoke(state["messages"], call)]}
 
     model: Any = anode if way == "ainvoke" else node
     graph = StateGraph(MessagesState, context_schema=Tenant).add_node("model", model)
@@ -136,3 +137,37 @@ def test_a_model_that_asks_for_no_stream_gets_none(way: str) -> None:
     said = [part[0] for _, mode, part in parts if mode == "messages"]
     # LangGraph tells of what a node returns all the same.
     assert [type(message) for message in said] == [AIMessage]
+
+
+def events_of(guard: SNNEGuard, config: Any) -> None:
+    async def read() -> None:
+        async for _ in guard.astream_events("Where?", config):
+            pass
+
+    in_loop(read())
+
+
+@pytest.mark.parametrize("options", [{}, REFUSING])
+@pytest.mark.parametrize("way", [*CALLS, "events", "in a graph", "stream in a graph"])
+def test_the_question_of_one_call_counts_in_every_way(way: str, options: Any) -> None:
+    watcher = Watcher()
+    guard = SNNEGuard(MODEL, n=3, observers=[watcher], **options)
+    config: Any = {"metadata": {"snne_guard_question": "Capital?"}}
+    if way == "events":
+        events_of(guard, config)
+    elif way.endswith("in a graph"):
+        how = way.partition(" ")[0] if way.startswith("stream") else "invoke"
+        streamed(guard, how, config)
+    else:
+        ask(guard, way, config)
+    assert watcher.only.question == "Capital?"
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_record_names_the_run_that_handlers_see(way: str) -> None:
+    watcher, handler = Watcher(), Handler()
+    guard = SNNEGuard(MODEL, n=3, observers=[watcher])
+    ask(guard, way, {"callbacks": [handler], "tags": ["call"]})
+    (_, (_, started)), *_ = handler.seen
+    assert watcher.only.run_id == str(started["run_id"])
+    assert started["tags"] == ["call"]
