@@ -54,7 +54,7 @@ def langchain_run(
 ) -> tuple[UUID | None, list[BaseCallbackHandler]]:
     """Return the LangChain run of a guarded call, and the handlers that watch it.
 
-    A call that has no run of its own, as by ``assess``, gets the run around it, or None.
+    A call without a run of its own, as by ``assess``, gets the run around it, or None.
     """
     manager = ensure_config().get("callbacks")
     run_id: UUID | None = getattr(manager, "parent_run_id", None)
