@@ -52,12 +52,18 @@ class GuardedCalls(BaseChatModel):
 
     _settings: GuardSettings = PrivateAttr()
     _observers: Observers = PrivateAttr()
+    _inside: ModelTree = PrivateAttr()
     _run: Run = PrivateAttr(default=None)
 
     @property
     def settings(self) -> GuardSettings:
         """The options, validated."""
         return self._settings
+
+    @property
+    def model_name(self) -> str | None:
+        """Name of the guarded model, None where it has none."""
+        return self._inside.named.get("model")
 
     def prepared(
         self,
@@ -106,7 +112,7 @@ class GuardedCalls(BaseChatModel):
         if message is None:
             config = child_config(run_manager or self._run)
             message = as_message(self._settings.fallback.invoke(messages, config))
-        return result_of(message, outcome)
+        return result_of(message, outcome, model=self.model_name)
 
     async def _agenerate(
         self,
@@ -122,7 +128,7 @@ class GuardedCalls(BaseChatModel):
             config = child_config(run_manager or self._run)
             given = await self._settings.fallback.ainvoke(messages, config)
             message = as_message(given)
-        return result_of(message, outcome)
+        return result_of(message, outcome, model=self.model_name)
 
     def _stream(
         self,

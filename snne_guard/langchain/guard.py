@@ -9,7 +9,7 @@ from typing import Any, Self
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict
 
 from snne_guard.decision import Calibration
 from snne_guard.engine import GuardState, Limiter, Observers
@@ -156,8 +156,6 @@ class SNNEGuard(GuardedCalls):
     context: Frozen
     include_answer: Frozen = True  # no option; ``paper`` sets it
 
-    _inside: ModelTree = PrivateAttr()
-
     def __init__(
         self,
         model: ChatRunnable | None = None,
@@ -297,11 +295,6 @@ class SNNEGuard(GuardedCalls):
     @property
     def _llm_type(self) -> str:
         return "snne-guard"
-
-    @property
-    def model_name(self) -> str | None:
-        """Name of the guarded model, None where it has none."""
-        return self._inside.named.get("model")
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
         inner = self._inside.targets[0].model
