@@ -262,7 +262,7 @@ class GuardSettings:
         check_whole(self.n, what=what, least=least)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
-        for price in ("prompt", "completion", "cached"):
+        for price in ("prompt", "completion", "cached", "cache_creation"):
             if (per_million := getattr(self.prices, price, None)) is not None:
                 check_number(per_million, what=f"the price {price}", least=0)
         for name in ("timeout", "sample_timeout"):

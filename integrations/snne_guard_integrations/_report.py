@@ -54,8 +54,7 @@ def langchain_run(
 ) -> tuple[UUID | None, list[BaseCallbackHandler]]:
     """Return the LangChain run of a guarded call, and the handlers that watch it.
 
-    LangChain does not tell a chat model the run of a stream: then it is the run around
-    the stream, or None.
+    A call without a run of its own, as by ``assess``, gets the run around it, or None.
     """
     manager = ensure_config().get("callbacks")
     run_id: UUID | None = getattr(manager, "parent_run_id", None)

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
 
 from snne_guard import ConfigurationError, MissingExtraError, SNNEGuard
+from snne_guard.engine import GuardState
 
 try:
     from langchain.agents.middleware import (
@@ -77,7 +78,11 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _checked(await handler(self._guarded(request)))
 
     def _guarded(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        guard = self._guard_on(request.model)
+        model: Any = request.model
+        if not isinstance(model, BaseChatModel) and hasattr(model, "_model"):
+            # Of init_chat_model with configurable fields, which this run has set.
+            model = model._model()  # noqa: SLF001 - there is no public place
+        guard = self._guard_on(model)
         if request.response_format is not None:
             changed: dict[str, Any] = {"refusal": None}
             if not request.tools:
@@ -96,7 +101,8 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 "agent, or leave out UncertaintyMiddleware"
             )
             raise ConfigurationError(msg)
-        self._guard = guard = SNNEGuard(model, **self._options)
+        limited = GuardState(guard.shared.limiter)  # one limit for all models
+        self._guard = guard = SNNEGuard(model, shared=limited, **self._options)
         return guard
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+import math
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from itertools import count
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NoReturn, Unpack
 
 from snne_guard import ConfigurationError, MissingExtraError, engine
@@ -20,6 +22,9 @@ from snne_guard.engine import (
     read_cost,
     read_reply,
 )
+from snne_guard.engine.options import option_key, options_for
+from snne_guard.engine.protocol import with_failed
+from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
 from snne_guard.settings import GuardOptions, GuardSettings
 
 try:
@@ -39,6 +44,7 @@ try:
         StreamedResponse,
         infer_model,
     )
+    from pydantic_ai.models.fallback import FallbackModel
     from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.settings import ModelSettings, merge_model_settings
 except ImportError as error:
@@ -111,7 +117,8 @@ class GuardedModel(WrapperModel):
     ) -> ModelResponse:
         """Return the answer, or what stands in its place, with the assessment."""
         params = model_request_parameters
-        sender = _Sender(self.wrapped, messages, model_settings, params)
+        learnt = self._state.rejections
+        sender = _Sender(self.wrapped, messages, model_settings, params, learnt)
         request = self._request(messages, sender.given, params)
         outcome = await engine.arun(request, sender)
         if outcome.delivery == "fallback":
@@ -197,6 +204,25 @@ class GuardedModel(WrapperModel):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """One request that can be sent as it is.
+
+    Attributes:
+        model: The model, or a copy whose own settings are those of a sample.
+        settings: Those of the request.
+        texts: What is said in it.
+        optional: What the guard has added, and may leave out.
+        temperature_set: Whether a sample has the temperature asked for.
+    """
+
+    model: Model
+    settings: Any
+    texts: list[str]
+    optional: frozenset[str]
+    temperature_set: bool
+
+
 @dataclass(frozen=True, slots=True)
 class _Sender:
     """Sends the draws of one guarded call to a model."""
@@ -205,7 +231,7 @@ class _Sender:
     messages: list[ModelMessage]
     settings: ModelSettings | None
     params: ModelRequestParameters
-    positions: Iterator[int] = field(default_factory=lambda: count(1))
+    rejections: Rejections
 
     @property
     def given(self) -> Mapping[str, Any]:
@@ -219,24 +245,86 @@ class _Sender:
 
     async def asend(self, draw: Draw, /) -> Response:
         """Send one request and wait for its response."""
-        settings: Any = {**(self.settings or {})}
-        if draw.temperature is not None:
-            settings["temperature"] = draw.temperature
-            if (seed := self.given.get("seed")) is not None:  # else they would be alike
-                settings["seed"] = seed + next(self.positions)
-            if "openai_store" in self.given or _is_stored(self.model):
+        key = self.model.model_name, option_key([self.given])
+        make = partial(self._request_for, draw)
+        steps = without_rejected(make, self.rejections, key)
+        (asked, response), failed = await arun_steps(steps, self._post)
+        read = replace(_read(response), temperature_set=asked.temperature_set)
+        return with_failed(read, failed)
+
+    async def _post(self, asked: _Asked) -> ModelResponse:
+        return await asked.model.request(self.messages, asked.settings, self.params)
+
+    def _request_for(self, draw: Draw, *, left_out: frozenset[str]) -> _Asked:
+        """Return the request for a draw; ``options_for`` says what it changes."""
+        leaves = _leaves(self.model)
+        dropped = any(map(_drops_temperature, leaves))
+        temperature = None
+        if (
+            draw.temperature is not None
+            and not dropped
+            and "temperature" not in left_out
+        ):
+            highest = min(_HIGHEST.get(leaf.system, math.inf) for leaf in leaves)
+            temperature = min(draw.temperature, highest)
+        change: Any = partial(options_for, draw, temperature=temperature)
+        model, settings = self.model, change(self.settings or {})
+        if draw.role != "answer":
+            model = _changed(model, change)
+            if "openai_store" in self.given or any(map(_is_stored, leaves)):
                 settings["openai_store"] = False
-        return _read(await self.model.request(self.messages, settings, self.params))
+        if temperature is not None:
+            settings["temperature"] = temperature
+        parts = [part for message in self.messages for part in message.parts]
+        return _Asked(
+            model=model,
+            settings=settings,
+            texts=[str(getattr(part, "content", "")) for part in parts],
+            optional=frozenset({"temperature"} if temperature is not None else ()),
+            temperature_set=temperature == draw.temperature,
+        )
+
+
+_HIGHEST = {"anthropic": 1.0, "bedrock": 1.0, "mistral": 1.0}
+"""The highest temperature that providers take, where it is below 2."""
+
+
+def _leaves(model: Model) -> list[Model]:
+    """Return the models inside wrappers."""
+    if isinstance(model, WrapperModel):
+        return _leaves(model.wrapped)
+    if isinstance(model, FallbackModel):
+        return [leaf for each in model.models for leaf in _leaves(each)]
+    return [model]
+
+
+def _changed(model: Model, change: Callable[[Any], Any]) -> Model:
+    """Return a copy of a model whose own settings are changed."""
+    copied = copy(model)
+    if isinstance(copied, WrapperModel):
+        copied.wrapped = _changed(copied.wrapped, change)
+    elif isinstance(copied, FallbackModel):
+        copied.models = [_changed(each, change) for each in copied.models]
+    elif copied.settings:
+        copied._settings = change(copied.settings)  # noqa: SLF001 - no other way in
+    return copied
+
+
+def _drops_temperature(model: Model) -> bool:
+    """Return whether Pydantic AI leaves the temperature out, which it only warns of."""
+    profile: Any = model.profile
+    always = not profile.get("openai_supports_reasoning_effort_none")
+    reasons = always or profile.get("thinking_enabled_by_default")
+    return bool(
+        profile.get("anthropic_disallows_sampling_settings")
+        or profile.get("bedrock_disallows_sampling_settings")
+        or (profile.get("openai_supports_reasoning") and reasons)
+    )
 
 
 def _is_stored(model: Model) -> bool:
-    """Return whether OpenAI stores what a model, or one inside it, says.
-
-    Its Responses API does so unless told not to.
-    """
-    inside = [getattr(model, "wrapped", None), *getattr(model, "models", ())]
-    own = "Responses" in type(model).__name__
-    return own or any(_is_stored(each) for each in inside if isinstance(each, Model))
+    """Return whether OpenAI stores what a model says, unless told not to."""
+    return "Responses" in type(model).__name__
 
 
 def _read(response: ModelResponse) -> Response:
@@ -258,9 +346,11 @@ def _read(response: ModelResponse) -> Response:
         "input_tokens": usage.input_tokens,
         "cached_tokens": usage.cache_read_tokens,
         "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.details.get("reasoning_tokens"),
+        "reasoning_tokens": usage.details.get("reasoning_tokens")
+        or usage.details.get("thoughts_tokens"),  # Gemini's word
     }
     cost = read_cost([reply], counts)
+    cost = replace(cost, cache_creation_tokens=usage.cache_write_tokens)
     return Response(replies=(reply,), cost=cost, raw=response)
 
 

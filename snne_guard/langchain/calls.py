@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, closing
-from typing import Annotated, Any
+from copy import copy
+from typing import Annotated, Any, Self
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForLLMRun,
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
 from snne_guard import engine
 from snne_guard.engine import Observers, Request
-from snne_guard.langchain.delivery import child_config, message_of, result_of
+from snne_guard.langchain.delivery import (
+    child_config,
+    message_of,
+    result_of,
+    started_run,
+)
 from snne_guard.langchain.messages import as_chunk, as_message
 from snne_guard.langchain.request import Run, engine_request
 from snne_guard.langchain.sender import LangChainSender
@@ -45,11 +52,18 @@ class GuardedCalls(BaseChatModel):
 
     _settings: GuardSettings = PrivateAttr()
     _observers: Observers = PrivateAttr()
+    _inside: ModelTree = PrivateAttr()
+    _run: Run = PrivateAttr(default=None)
 
     @property
     def settings(self) -> GuardSettings:
         """The options, validated."""
         return self._settings
+
+    @property
+    def model_name(self) -> str | None:
+        """Name of the guarded model, None where it has none."""
+        return self._inside.named.get("model")
 
     def prepared(
         self,
@@ -71,6 +85,7 @@ class GuardedCalls(BaseChatModel):
         """
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
         inside = ModelTree(self.guarded, given, provider=self.provider)
+        run = run or self._run
         request = engine_request(
             inside,
             messages,
@@ -95,9 +110,9 @@ class GuardedCalls(BaseChatModel):
         outcome = engine.run(*call)
         message = message_of(outcome, refusal=self._settings.refusal)
         if message is None:
-            config = child_config(run_manager)
+            config = child_config(run_manager or self._run)
             message = as_message(self._settings.fallback.invoke(messages, config))
-        return result_of(message, outcome)
+        return result_of(message, outcome, model=self.model_name)
 
     async def _agenerate(
         self,
@@ -110,10 +125,10 @@ class GuardedCalls(BaseChatModel):
         outcome = await engine.arun(*call)
         message = message_of(outcome, refusal=self._settings.refusal)
         if message is None:
-            config = child_config(run_manager)
+            config = child_config(run_manager or self._run)
             given = await self._settings.fallback.ainvoke(messages, config)
             message = as_message(given)
-        return result_of(message, outcome)
+        return result_of(message, outcome, model=self.model_name)
 
     def _stream(
         self,
@@ -145,6 +160,47 @@ class GuardedCalls(BaseChatModel):
         async with aclosing(astreamed(*call)) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    # LangChain gives no run to ``_stream``, not even where ``invoke`` comes to it for a
+    # stream of events. A copy of the guard that lasts as long as a call knows its run.
+
+    def _in_run(self, run: Run) -> Self:
+        guard = copy(self)
+        guard._run = run  # noqa: SLF001 - our own
+        return guard
+
+    def stream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Iterator[AIMessageChunk]:
+        """Stream what the guard delivers, as any chat model does."""
+        run, config = started_run(config)
+        guard = self._in_run(run)
+        yield from BaseChatModel.stream(guard, input, config, **kwargs)
+
+    async def astream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Do what ``stream`` does without blocking the event loop."""
+        run, config = started_run(config)
+        guard = self._in_run(run)
+        given: Any = BaseChatModel.astream(guard, input, config, **kwargs)
+        async with aclosing(given) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def _generate_with_cache(self, *args: Any, **kwargs: Any) -> ChatResult:
+        guard = self._in_run(kwargs.get("run_manager"))
+        return BaseChatModel._generate_with_cache(guard, *args, **kwargs)  # noqa: SLF001 - there is no public place
+
+    async def _agenerate_with_cache(self, *args: Any, **kwargs: Any) -> ChatResult:
+        guard = self._in_run(kwargs.get("run_manager"))
+        return await BaseChatModel._agenerate_with_cache(guard, *args, **kwargs)  # noqa: SLF001 - as above
 
     def assess(
         self, messages: LanguageModelInput, answer: AIMessage | str | None = None

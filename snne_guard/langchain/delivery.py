@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from langchain_core.callbacks import CallbackManager
+import sys
+from typing import Any, Self, cast
+
+from langchain_core.callbacks import CallbackManager, CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage
-from langchain_core.messages.ai import (
-    InputTokenDetails,
-    OutputTokenDetails,
-    UsageMetadata,
-)
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_callback_manager_for_config,
+)
+from langchain_core.utils._merge import merge_dicts
+from langchain_core.utils.uuid import uuid7
 
 from snne_guard.engine import Outcome
 from snne_guard.langchain.errors import as_model_error
@@ -18,10 +23,32 @@ from snne_guard.langchain.messages import as_message
 from snne_guard.langchain.request import Run
 from snne_guard.types import Cost
 
-__all__ = ["KEY", "child_config", "message_of", "result_of", "usage_of"]
+__all__ = [
+    "KEY",
+    "Record",
+    "child_config",
+    "message_of",
+    "result_of",
+    "started_run",
+    "usage_of",
+]
 
 KEY = "snne_guard"
 """Where the assessment stands in ``response_metadata``."""
+NAME = "model_name"
+"""Where LangChain's counters look for the model."""
+
+
+class Record(dict[str, Any]):
+    """An assessment in a message; of two chunks that are added, the last one's stays.
+
+    LangChain would merge the values one by one, and raises where two numbers differ.
+    """
+
+    def copy(self) -> Self:
+        """Return a copy; LangChain gets an empty one to merge the right side into."""
+        merges = sys._getframe(1).f_code is merge_dicts.__code__  # noqa: SLF001 - nothing else tells who asks
+        return type(self)({} if merges else self)
 
 
 def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
@@ -48,23 +75,62 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
     raise as_model_error(outcome.error)
 
 
-def result_of(message: AIMessage, outcome: Outcome) -> ChatResult:
-    """Return what is delivered with the assessment and the usage of all draws."""
-    assessment, record = outcome.assessment, outcome.assessment.to_metadata()
-    if outcome.delivery == "fallback" and KEY in message.response_metadata:
-        # The fallback is a guard itself.
-        record["fallback"] = message.response_metadata[KEY]
-    metadata = {**message.response_metadata, KEY: record}
-    usage = usage_of(assessment.cost) or message.usage_metadata
-    update = {"response_metadata": metadata, "usage_metadata": usage}
+def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> ChatResult:
+    """Return what is delivered with the assessment and the usage of all draws.
+
+    That usage is the model's, so the message has the model's name too, whoever wrote
+    it: by this name LangChain counts tokens. Those of a fallback belong to its own run.
+
+    Args:
+        message: What is delivered.
+        outcome: How the call ended.
+        model: Name of the model, where no answer of it says it.
+    """
+    assessment, metadata = outcome.assessment, message.response_metadata
+    record = Record(assessment.to_metadata())
+    usage = usage_of(assessment.cost)
+    if outcome.delivery == "fallback":
+        # Of another guard it is what that one decided.
+        spoken = {"model": metadata.get(NAME), "usage": message.usage_metadata}
+        told = {name: value for name, value in spoken.items() if value is not None}
+        if found := metadata.get(KEY, told):
+            record["fallback"] = found
+    if outcome.delivery != "answer":
+        drawn = {} if outcome.answer is None else outcome.answer.raw.response_metadata
+        rest = {name: value for name, value in metadata.items() if name != NAME}
+        name = drawn.get(NAME, model)
+        metadata = rest if name is None else {**rest, NAME: name}
+    update = {"response_metadata": {**metadata, KEY: record}, "usage_metadata": usage}
     whole = message.model_copy(update=update)
     return ChatResult(generations=[ChatGeneration(message=whole)])
+
+
+def started_run(config: RunnableConfig | None) -> tuple[Run, RunnableConfig]:
+    """Return the run that a call with a configuration will have, and its configuration.
+
+    Args:
+        config: What the caller gives.
+    """
+    config = ensure_config(config)
+    manager = get_callback_manager_for_config(config)
+    run_id = config.get("run_id") or uuid7()
+    run = CallbackManagerForLLMRun(
+        run_id=run_id,
+        handlers=manager.handlers,
+        inheritable_handlers=manager.inheritable_handlers,
+        tags=manager.tags,
+        inheritable_tags=manager.inheritable_tags,
+        metadata=manager.metadata,
+        inheritable_metadata=manager.inheritable_metadata,
+    )
+    return run, {**config, "callbacks": manager, "run_id": run_id}
 
 
 def child_config(run: Run) -> RunnableConfig:
     """Return the configuration of a fallback, whose run nests under the guard's.
 
-    LangChain has no child managers for the run of a chat model.
+    LangChain has no child managers for the run of a chat model. LangGraph must not
+    stream what the guard itself is going to deliver.
     """
     if run is None:
         return {"callbacks": []}
@@ -72,9 +138,9 @@ def child_config(run: Run) -> RunnableConfig:
         handlers=list(run.inheritable_handlers),
         inheritable_handlers=list(run.inheritable_handlers),
         parent_run_id=run.run_id,
-        inheritable_tags=run.inheritable_tags,
-        inheritable_metadata=run.inheritable_metadata,
     )
+    manager.add_tags([*run.inheritable_tags, "nostream"])
+    manager.add_metadata(run.inheritable_metadata)
     return {"callbacks": manager}
 
 
@@ -83,14 +149,18 @@ def usage_of(cost: Cost) -> UsageMetadata | None:
     read, written = cost.prompt_tokens, cost.completion_tokens
     if not read and not written:
         return None
-    usage = UsageMetadata(
-        input_tokens=read, output_tokens=written, total_tokens=read + written
-    )
-    if cost.cached_tokens:
-        details = InputTokenDetails(cache_read=cost.cached_tokens)
-        usage["input_token_details"] = details
-    if cost.reasoning_tokens:
-        usage["output_token_details"] = OutputTokenDetails(
-            reasoning=cost.reasoning_tokens
-        )
-    return usage
+    usage: dict[str, Any] = {
+        "input_tokens": read,
+        "output_tokens": written,
+        "total_tokens": read + written,
+    }
+    counted = {
+        "input_token_details.cache_read": cost.cached_tokens,
+        "output_token_details.reasoning": cost.reasoning_tokens,
+        **cost.details,
+    }
+    for path, count in counted.items():
+        side, _, name = path.partition(".")
+        if count:
+            usage.setdefault(side, {})[name] = count
+    return cast("UsageMetadata", usage)

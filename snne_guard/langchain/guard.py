@@ -9,7 +9,7 @@ from typing import Any, Self
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict
 
 from snne_guard.decision import Calibration
 from snne_guard.engine import GuardState, Limiter, Observers
@@ -17,7 +17,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
 from snne_guard.langchain.providers import Provider
 from snne_guard.langchain.structured import guarded_chain
-from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, rebuild
+from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, labels_of, rebuild
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings
@@ -156,8 +156,6 @@ class SNNEGuard(GuardedCalls):
     context: Frozen
     include_answer: Frozen = True  # no option; ``paper`` sets it
 
-    _inside: ModelTree = PrivateAttr()
-
     def __init__(
         self,
         model: ChatRunnable | None = None,
@@ -225,6 +223,7 @@ class SNNEGuard(GuardedCalls):
         guarded: Any = fields.get("guarded") if model is None else model
         inside = ModelTree(guarded, provider=provider)
         first = inside.targets[0].model
+        tags, metadata = labels_of(guarded)
         shared = fields.get("shared")
         if shared is None or shared.limiter.size != max_concurrency:
             shared = GuardState(Limiter(max_concurrency))
@@ -235,6 +234,9 @@ class SNNEGuard(GuardedCalls):
             **options,
             **fields,
             "guarded": guarded,
+            # So that a run of the guard is found like one of the model.
+            "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
+            "metadata": {**metadata, **(fields.get("metadata") or {})},
             "provider": provider,
             "calibration": settings.calibration,
             "cache": False,  # a cached assessment would describe other draws
@@ -293,11 +295,6 @@ class SNNEGuard(GuardedCalls):
     @property
     def _llm_type(self) -> str:
         return "snne-guard"
-
-    @property
-    def model_name(self) -> str | None:
-        """Name of the guarded model, None where it has none."""
-        return self._inside.named.get("model")
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
         inner = self._inside.targets[0].model

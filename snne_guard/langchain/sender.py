@@ -4,7 +4,8 @@
 the cache. The hooks beneath it do none of that: ``_generate`` and ``_stream``, which
 every class implements, and their async counterparts. What a class itself calls inside
 of its hook runs without a parent run, without handlers from context variables and
-without LangSmith; handlers that the class itself adds are not suppressed.
+without LangSmith, but with the rest of the run's configuration; handlers that the class
+itself adds are not suppressed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langsmith.run_helpers import tracing_context
 
@@ -288,15 +290,29 @@ def _as_single_chunk(request: ModelRequest, result: ChatResult) -> Chunk:
 def _quiet() -> Iterator[None]:
     """Run without parent run, handlers of context variables and LangSmith."""
     with tracing_context(enabled=False, parent=False):
-        held: list[contextvars.ContextVar[object]] = [
-            variable
+        values: dict[contextvars.ContextVar[Any], Any] = {
+            variable: None
             for variable, value in contextvars.copy_context().items()
-            if variable is var_child_runnable_config
-            or isinstance(value, BaseCallbackHandler | BaseCallbackManager)
-        ]
-        tokens = [(variable, variable.set(None)) for variable in held]
+            if isinstance(value, BaseCallbackHandler | BaseCallbackManager)
+        }
+        if config := var_child_runnable_config.get():
+            values[var_child_runnable_config] = _without_listeners(config)
+        tokens = [(variable, variable.set(value)) for variable, value in values.items()]
         try:
             yield
         finally:
             for variable, token in tokens:
                 variable.reset(token)
+
+
+def _without_listeners(config: RunnableConfig) -> RunnableConfig:
+    """Return the configuration of a run without its handlers and LangGraph's streams.
+
+    What LangGraph has in it would stream and store what a graph inside a draw does. Its
+    runtime stays, since that is where nodes find the context of a run.
+    """
+    given = config.get("configurable") or {}
+    kept = {name: given[name] for name in given if not name.startswith("__pregel_")}
+    if runtime := given.get("__pregel_runtime"):
+        kept["__pregel_runtime"] = runtime.override(stream_writer=lambda _: None)
+    return {**config, "callbacks": None, "configurable": kept}

@@ -10,7 +10,7 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from snne_guard import engine
 from snne_guard.engine import Outcome, Request
-from snne_guard.langchain.delivery import KEY, usage_of
+from snne_guard.langchain.delivery import KEY, Record, usage_of
 from snne_guard.langchain.sender import LangChainSender
 
 __all__ = ["astreamed", "streamed"]
@@ -49,7 +49,7 @@ def _delivered(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
         raise item.error
     end = AIMessageChunk(
         content="",
-        response_metadata={KEY: item.assessment.to_metadata()},
+        response_metadata={KEY: Record(item.assessment.to_metadata())},
         usage_metadata=usage_of(item.assessment.cost),
         chunk_position="last",
     )

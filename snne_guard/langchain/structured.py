@@ -13,42 +13,53 @@ from langchain_core.runnables import (
     RunnableSequence,
 )
 
+from snne_guard.langchain.wrappers import ChatRunnable, rebuild
+
 __all__ = ["guarded_chain"]
 
 AnyRunnable: TypeAlias = Runnable[Any, Any]
 
 
 def guarded_chain(
-    model: AnyRunnable, bind: Callable[..., AnyRunnable], schema: Any, **options: Any
+    model: ChatRunnable, bind: Callable[..., AnyRunnable], schema: Any, **options: Any
 ) -> AnyRunnable | None:
     """Return what a model makes of ``with_structured_output``, its first step guarded.
 
     Args:
-        model: The guarded model.
+        model: The guarded model, perhaps in wrappers.
         bind: Returns the guard with bound options, in the place of the step that asks
             the model.
         schema: What ``with_structured_output`` takes.
         **options: Further options of it.
 
     Returns:
-        The chain with its own parser; None where it cannot be taken apart.
+        The chain with its own parser; None where it cannot be taken apart, or where
+        several models are asked in different ways.
     """
-    if not isinstance(model, BaseChatModel):
-        return None
-    chain = model.with_structured_output(schema, **options)
-    if not isinstance(chain, RunnableSequence):
-        return None
+    chains: list[tuple[BaseChatModel, AnyRunnable]] = []
 
-    def guarded(step: AnyRunnable | None) -> AnyRunnable | None:
-        if not isinstance(step, RunnableBinding) or step.bound is not model:
-            return None
-        return bind(**step.kwargs)
+    def asked(inside: BaseChatModel) -> BaseChatModel:
+        chains.append((inside, inside.with_structured_output(schema, **options)))
+        return inside
 
-    first: AnyRunnable = chain.first
-    step: AnyRunnable | None
+    rebuild(model, asked)
+    steps = [_step(chain, inside) for inside, chain in chains]
+    first, chain = steps[0], chains[0][1]
+    if first is None or not isinstance(chain, RunnableSequence):
+        return None
+    if any(step is None or step.kwargs != first.kwargs for step in steps):
+        return None
+    guarded = bind(**first.kwargs)
+    if isinstance(chain.first, RunnableParallel):  # include_raw
+        guarded = RunnableParallel({**chain.first.steps__, "raw": guarded})
+    return chain.model_copy(update={"first": guarded})
+
+
+def _step(chain: AnyRunnable, model: BaseChatModel) -> RunnableBinding[Any, Any] | None:
+    """Return the step of a chain that asks the model, None where there is none."""
+    first: Any = getattr(chain, "first", None)
     if isinstance(first, RunnableParallel):  # include_raw
-        raw = guarded(first.steps__.get("raw"))
-        step = None if raw is None else RunnableParallel({**first.steps__, "raw": raw})
-    else:
-        step = guarded(first)
-    return None if step is None else chain.model_copy(update={"first": step})
+        first = first.steps__.get("raw")
+    if isinstance(first, RunnableBinding) and first.bound is model:
+        return first
+    return None

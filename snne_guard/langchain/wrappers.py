@@ -22,7 +22,7 @@ from snne_guard.engine.rejections import Steps, Wait
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import Provider, parameters_of, provider_of
 
-__all__ = ["ChatRunnable", "ModelTree", "Target", "rebuild"]
+__all__ = ["ChatRunnable", "ModelTree", "Target", "labels_of", "rebuild"]
 
 ChatRunnable = Runnable[Any, Any]
 """A ``BaseChatModel``, or one inside the wrappers named above."""
@@ -218,6 +218,31 @@ def _carried_out(node: _Node, ask: Callable[[Target], Steps[Result]]) -> Steps[R
         with attempt:
             return (yield from _carried_out(node.inside, ask))
     raise AssertionError  # the last attempt has returned or raised
+
+
+def labels_of(runnable: ChatRunnable) -> tuple[list[str], dict[str, Any]]:
+    """Return the tags and the metadata that a model's own runs have in its wrappers.
+
+    Of several models the first counts.
+
+    Example:
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> model = FakeListChatModel(responses=["Paris"], tags=["capitals"])
+        >>> labels_of(model.with_config(tags=["nostream"]))[0]
+        ['capitals', 'nostream']
+    """
+    if isinstance(runnable, RunnableWithFallbacks):
+        return labels_of(runnable.runnable)
+    own: Mapping[str, Any] = {}
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+    if isinstance(runnable, BaseChatModel):
+        own = {"tags": runnable.tags, "metadata": runnable.metadata}
+    elif isinstance(runnable, RunnableBinding | RunnableRetry):
+        tags, metadata = labels_of(runnable.bound)
+        own = runnable.config
+    tags = [*tags, *(own.get("tags") or ())]
+    return tags, {**metadata, **(own.get("metadata") or {})}
 
 
 def rebuild(

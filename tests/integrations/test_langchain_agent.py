@@ -9,16 +9,22 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, wrap_model_call
 from langchain.agents.structured_output import ToolStrategy
+from langchain.chat_models import init_chat_model
+from langchain_anthropic import ChatAnthropic
+from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, SecretStr
 
 from snne_guard import ConfigurationError, SNNEGuard, UncertainAnswerError
 from snne_guard.langchain import is_refusal
 from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
 from tests.integrations.support import ScriptedModel
+from tests.langchain.support import in_loop
 from tests.support.calibrations import calibration
 from tests.support.observers import Watcher
+from tests.support.openai_server import Server, always
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 
@@ -191,3 +197,54 @@ def test_what_a_guard_has_learnt_is_kept(caplog: pytest.LogCaptureFixture) -> No
         ask(agent, question="Where? " * 200)
     warnings = [each for each in caplog.messages if "over 1000 characters" in each]
     assert len(warnings) == 1  # a guard warns once
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_the_model_may_be_chosen_by_the_configuration(way: str) -> None:
+    with Server(always()) as server:
+        model: Any = init_chat_model(
+            "openai:first",
+            configurable_fields=("model", "top_p"),
+            base_url=server.url,
+            api_key="none",
+        )
+        middleware = [guarding(max_concurrency=2)]
+        agent = create_agent(model, tools=[look_up], middleware=middleware)
+        for name in ("second", "third"):
+            chosen: Any = {
+                "configurable": {"model": f"openai:{name}", "thread_id": "1"}
+            }
+            given: Any = {"messages": [HumanMessage("Where?")]}
+            if way == "invoke":
+                state = agent.invoke(given, chosen)
+            else:
+                state = in_loop(agent.ainvoke(given, chosen))
+            assert record(state["messages"][-1])["decision"] == "accept"
+            bodies = [asked.body for asked in server.requests]
+            assert {body["model"] for body in bodies} == {name}
+            assert all(body["tools"] for body in bodies)
+            server.requests.clear()
+
+
+class Claude(ChatAnthropic):
+    """A ChatAnthropic that answers without a server, and keeps what it is asked."""
+
+    asked: list[dict[str, Any]] = Field(default_factory=list)
+
+    def _generate(self, messages: Any, **options: Any) -> ChatResult:  # type: ignore[override]
+        self.asked.append(options)
+        message = AIMessage("Paris", response_metadata={"stop_reason": "end_turn"})
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def test_a_guarded_agent_can_cache_its_prompt() -> None:
+    model = Claude(
+        model_name="claude-sonnet-5", api_key=SecretStr("x"), timeout=None, stop=None
+    )
+    middleware = [AnthropicPromptCachingMiddleware(), guarding()]
+    agent = create_agent(model, tools=[look_up], middleware=middleware)
+    assert record(ask(agent)["messages"][-1])["n_used"] == 3
+    assert len(model.asked) == 3
+    for options in model.asked:
+        assert options["cache_control"]["type"] == "ephemeral"
+        assert options["tools"][-1]["cache_control"]["type"] == "ephemeral"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, BinaryContent
-from pydantic_ai.exceptions import ContentFilterError
+from pydantic_ai.exceptions import ContentFilterError, ModelHTTPError
 from pydantic_ai.messages import (
     FilePart,
     ModelMessage,
@@ -28,8 +28,9 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
-from snne_guard import ConfigurationError, UncertainAnswerError
+from snne_guard import ConfigurationError, Prices, UncertainAnswerError
 from snne_guard_integrations.pydantic_ai import GuardedModel
 from tests.support.calibrations import calibration
 from tests.support.observers import Watcher
@@ -244,17 +245,127 @@ async def test_samples_are_not_stored(wrap: Callable[[Any], Any]) -> None:
     assert result.response.provider_response_id is None
 
 
-async def test_samples_have_a_temperature_and_seeds_of_their_own() -> None:
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "bare": lambda model: model,
+    "wrapped": WrapperModel,
+    "with fallbacks": lambda model: FallbackModel(model, TestModel()),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+async def test_nothing_narrows_the_samples(wrapper: str) -> None:
     asked = Asked()
-    guarded = GuardedModel(scripted("Paris", asked=asked), n=4, temperature=0.7)
-    settings = ModelSettings(temperature=0.0, seed=7, max_tokens=9)
+    model = scripted("Paris", asked=asked)
+    model._settings = ModelSettings(top_p=0.1, seed=3)
+    guarded = GuardedModel(WRAPPERS[wrapper](model), n=4, temperature=0.7)
+    settings = ModelSettings(
+        temperature=0.0, seed=7, max_tokens=9, extra_body={"top_k": 1, "user": "me"}
+    )
     await Agent(guarded, model_settings=settings).run(QUESTION)
     answer, *samples = asked
-    assert answer == settings
-    assert {one["temperature"] for one in samples} == {0.7}
-    assert {one["max_tokens"] for one in samples} == {9}
-    assert [one["seed"] for one in asked] == [7, 8, 9, 10]
-    assert settings == {"temperature": 0.0, "seed": 7, "max_tokens": 9}
+    assert answer == {"top_p": 0.1, **settings}
+    extra = {"user": "me"}
+    expected = {"temperature": 0.7, "max_tokens": 9, "extra_body": extra}
+    assert samples == [expected] * 3
+    assert settings["seed"] == 7
+    assert model.settings == {"top_p": 0.1, "seed": 3}
+
+
+def rejecting(said: str, asked: Asked) -> Any:
+    """Reject every temperature, with a message."""
+
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        settings = dict(info.model_settings or {})
+        asked.append(settings)
+        if "temperature" in settings:
+            raise ModelHTTPError(400, "scripted", {"message": said, "code": None})
+        return ModelResponse(parts=[TextPart("Paris")], finish_reason="stop")
+
+    return FunctionModel(reply, model_name="scripted")
+
+
+async def test_a_rejected_temperature_is_left_out_and_remembered() -> None:
+    asked = Asked()
+    model = rejecting("Unsupported value: 'temperature' does not support 1.", asked)
+    agent = Agent(GuardedModel(model, n=3, threshold=0.4))
+    sent = []
+    for _ in range(2):
+        record = record_of(await agent.run(QUESTION))
+        assert (record["n_used"], record["reasons"]) == (3, ["temperature_unset"])
+        assert record["cost"]["attempts"] == len(asked)
+        sent.append(len(asked))
+        asked.clear()
+    assert sent[0] > sent[1] == 3
+
+
+async def test_an_error_that_quotes_the_question_teaches_nothing() -> None:
+    asked = Asked()
+    agent = Agent(GuardedModel(rejecting("No: what temperature is it?", asked), n=3))
+    record = record_of(await agent.run("what temperature is it?"))
+    assert (record["n_used"], record["reasons"][0]) == (1, "samples_failed")
+
+
+class Elsewhere(FunctionModel):
+    """A model of another provider."""
+
+    provider_name: str = ""
+
+    @property
+    def system(self) -> str:
+        return self.provider_name
+
+
+@pytest.mark.parametrize(
+    ("provider", "temperature"), [("anthropic", 1.0), ("mistral", 1.0), ("openai", 1.5)]
+)
+async def test_samples_have_a_temperature_that_the_provider_takes(
+    provider: str, temperature: float
+) -> None:
+    asked = Asked()
+    model = scripted("Paris", asked=asked)
+    model.__class__, model.provider_name = Elsewhere, provider
+    agent = Agent(GuardedModel(model, n=3, temperature=1.5, threshold=0.4))
+    record = record_of(await agent.run(QUESTION))
+    assert {one["temperature"] for one in asked[1:]} == {temperature}
+    assert ("temperature_unset" in record["reasons"]) == (temperature != 1.5)
+
+
+REASONING: dict[str, bool] = {"openai_supports_reasoning": True}
+
+
+@pytest.mark.parametrize(
+    ("profile", "dropped"),
+    [
+        ({"anthropic_disallows_sampling_settings": True}, True),
+        (REASONING, True),
+        ({**REASONING, "openai_supports_reasoning_effort_none": True}, False),
+        ({}, False),
+    ],
+)
+async def test_a_temperature_that_pydantic_ai_drops_is_unset(
+    profile: Any, dropped: bool
+) -> None:
+    asked = Asked()
+    model = scripted("Paris", asked=asked)
+    model._profile = profile
+    record = record_of(await Agent(GuardedModel(model, n=3)).run(QUESTION))
+    assert ("temperature_unset" in record["reasons"]) == dropped
+    assert all(("temperature" in one) != dropped for one in asked[1:])
+
+
+async def test_tokens_of_thoughts_and_of_caches_are_counted() -> None:
+    usage = RequestUsage(
+        input_tokens=9,
+        output_tokens=7,
+        cache_write_tokens=4,
+        details={"thoughts_tokens": 5},
+    )
+    reply = responding(TextPart("Paris"), finish_reason="stop", usage=usage)
+    prices = Prices(prompt=1.0, completion=0.0, cache_creation=2.0)
+    guarded = GuardedModel(scripted(reply), n=3, prices=prices)
+    cost = record_of(await Agent(guarded).run(QUESTION))["cost"]
+    assert (cost["reasoning_tokens"], cost["cache_creation_tokens"]) == (15, 12)
+    assert cost["money"] == pytest.approx(39e-6)
 
 
 @pytest.mark.parametrize(("limit", "decision"), [(9, "accept"), (None, "flag")])

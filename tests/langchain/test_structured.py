@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import pickle
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
-from pydantic import BaseModel
+from langchain_anthropic import ChatAnthropic
+from pydantic import BaseModel, SecretStr
 
 from snne_guard import SNNEGuard, UncertainAnswerError
 from tests.langchain.leaks import SECRET
@@ -129,13 +131,52 @@ def test_a_fallback_is_asked_for_the_same_schema(way: str, method: Any) -> None:
         assert "people" in json.dumps(asked.body)
 
 
-def test_a_wrapped_model_has_structured_output_too() -> None:
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "bind": lambda model: model.bind(stop=["."]),
+    "with_config": lambda model: model.with_config(tags=["capitals"]),
+    "with_retry": lambda model: model.with_retry(stop_after_attempt=2),
+    "with_fallbacks": lambda model: model.with_fallbacks([model.bind(stop=["."])]),
+    "all": lambda model: model.with_retry().with_fallbacks([model]).with_config({}),
+}
+FORMS = {"json_mode": "json_object", "json_schema": "json_schema"}
+
+
+@pytest.mark.parametrize("include_raw", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_wrapped_model_keeps_its_method(
+    wrapper: str, method: Any, include_raw: bool
+) -> None:
     with Server(filled(PARIS)) as server:
-        model = chat_openai(server).with_retry(stop_after_attempt=2)
-        guard = SNNEGuard(model, **REFUSING)
-        chain = guard.with_structured_output(City)
+        guard = SNNEGuard(WRAPPERS[wrapper](chat_openai(server)), n=3, **REFUSING)
+        chain = guard.with_structured_output(
+            City, method=method, include_raw=include_raw
+        )
+        for way in WHOLE:
+            result: Any = parsed(chain, way)
+            found = result["parsed"] if include_raw else result
+            assert found == City.model_validate(PARIS)
+        bodies = [asked.body for asked in server.requests]
+    asked_for = {body.get("response_format", {}).get("type") for body in bodies}
+    assert asked_for == {FORMS.get(method)}
+    assert all(("tools" in body) == (method == "function_calling") for body in bodies)
+    if wrapper == "bind":
+        assert all(body["stop"] == ["."] for body in bodies)
+
+
+def test_models_that_are_asked_in_different_ways_are_asked_by_tools() -> None:
+    with Server(filled(PARIS)) as server:
+        other = ChatAnthropic(
+            model_name="claude-sonnet-5",
+            api_key=SecretStr("none"),
+            timeout=None,
+            stop=None,
+        )
+        model = chat_openai(server).with_fallbacks([other])
+        guard = SNNEGuard(model, n=3, **REFUSING)
+        chain = guard.with_structured_output(City, method="json_schema")
         assert parsed(chain, "invoke") == City.model_validate(PARIS)
-        assert parsed(chain, "ainvoke") == City.model_validate(PARIS)
+        assert all("tools" in asked.body for asked in server.requests)
 
 
 def test_an_agent_may_answer_in_a_schema() -> None:
