@@ -10,6 +10,7 @@ from snne_guard.evaluation.grade import (
     numeric_match,
     resolve_grader,
     squad_f1,
+    word_f1,
 )
 from snne_guard.evaluation.merge import merge_recordings
 from snne_guard.evaluation.metrics import (
@@ -69,5 +70,6 @@ __all__ = [
     "risk_coverage",
     "shard_of",
     "squad_f1",
+    "word_f1",
     "write_recordings",
 ]

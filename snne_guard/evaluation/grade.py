@@ -13,7 +13,7 @@ from typing import Protocol
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.similarity import rouge_l, stated_number
+from snne_guard.similarity import rouge_l, stated_number, unicode_tokens
 
 __all__ = [
     "GRADERS",
@@ -31,6 +31,7 @@ __all__ = [
     "rouge_l_f1",
     "squad_f1",
     "squad_normalised",
+    "word_f1",
 ]
 
 HOW_TO_GRADE = "grade by hand with snne-guard label, or by a program with --grader"
@@ -144,21 +145,39 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
         0.6666666666666666
     """
     words = squad_normalised(answer).split()
-    return max(_token_f1(words, text.split()) for text in _usable(references))
+    usable = [text for one in references if (text := squad_normalised(one))] or [""]
+    return max(_token_f1(words, text.split()) for text in usable)
+
+
+def word_f1(answer: str, references: Sequence[str], /) -> float:
+    """Return the largest word F1 of an answer with any of the references.
+
+    It is ``squad_f1`` for every script: words, whole numbers and symbols count, in any
+    compatible form, and trailing zeros after a point do not; an article counts where
+    no word follows it, as in "option A". Scripts without spaces are compared letter by
+    letter. References without words are left out, as by ``squad_f1``.
+
+    Example:
+        >>> word_f1("It costs $3.50.", ["$3.5"]), word_f1("C#", ["C++"])
+        (0.6666666666666666, 0.0)
+    """
+    words = _words(answer)
+    return max(_word_f1(words, each) for each in _usable(references))
 
 
 def contains(answer: str, references: Sequence[str], /) -> float:
     """Return 1.0 if the answer contains the words of a reference in a row.
 
     It suits answers in whole sentences; it also passes an answer that denies the
-    reference or names it beside something wrong.
+    reference or names it beside something wrong. Words are those of ``word_f1``: in a
+    script without spaces, a reference may also be found inside a longer word.
 
     Example:
         >>> contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
         1.0
     """
-    words = f" {squad_normalised(answer)} "
-    return float(any(f" {text} " in words for text in _usable(references)))
+    words = f" {' '.join(_words(answer))} "
+    return float(any(f" {' '.join(each)} " in words for each in _usable(references)))
 
 
 def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
@@ -243,6 +262,7 @@ _BY_REFERENCE = {
     grader.name: grader
     for grader in (
         ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5),
+        ReferenceGrader(name="word_f1", measure=word_f1, threshold=0.5),
         ReferenceGrader(name="contains", measure=contains, threshold=0.5),
         ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5),
         ReferenceGrader(name="rouge_l", measure=rouge_l_f1),
@@ -319,8 +339,37 @@ def squad_normalised(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
-def _usable(references: Sequence[str]) -> list[str]:
-    return [text for one in references if (text := squad_normalised(one))] or [""]
+# A capital A inside a clause, or alone on its line, names an option or a group.
+_ENGLISH_ARTICLE = re.compile(
+    r"(?<!\w)(?:a|an|An|AN|the|The|THE|(?<![\w,:] )A) +(?=[\w$\u20ac\u00a3\u00a5])"
+)
+_INNER_STOP = re.compile(r"(?<=[^\W\d_])\.(?=[^\W\d_])")
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(%?)")
+
+
+def _words(text: str) -> list[str]:
+    """Return words, numbers and symbols of any script; "U.S." is one word."""
+    bare = _INNER_STOP.sub("", _ENGLISH_ARTICLE.sub("", text))
+    words: list[str] = []
+    for token in unicode_tokens(bare):
+        number = _NUMBER.fullmatch(token)
+        if number is None:
+            words.append(token.casefold())
+        else:
+            point = "." in number[1]
+            words.append(number[1].rstrip("0").rstrip(".") if point else number[1])
+            words += number[2]
+    return words
+
+
+def _usable(references: Sequence[str]) -> list[list[str]]:
+    return [words for one in references if (words := _words(one))] or [[]]
+
+
+def _word_f1(answer: list[str], reference: list[str]) -> float:
+    common = (Counter(answer) & Counter(reference)).total()
+    total = len(answer) + len(reference)
+    return 2 * common / total if total else 1.0  # one division: a half is no less
 
 
 def _token_f1(answer: list[str], reference: list[str]) -> float:

@@ -14,6 +14,7 @@ from snne_guard.evaluation import (
     numeric_match,
     resolve_grader,
     squad_f1,
+    word_f1,
 )
 from snne_guard.evaluation.grade import contains, final_number, is_abstention
 from tests.evaluation.support import recording
@@ -46,6 +47,62 @@ def test_squad_f1_literals(answer: str, references: list[str], expected: float) 
     assert squad_f1(answer, references) == expected
 
 
+SAME = [
+    ("東京。", "東京"),
+    ("दिल्ली।", "दिल्ली"),
+    ("طهران؟", "طهران"),
+    ("\u201eFaust\u201c", "Faust"),
+    ("\u00ab\u00a0Faust\u00a0\u00bb", "faust"),
+    ("cafe\u0301", "caf\u00e9"),
+    ("\uff13\uff10\uff05", "30%"),
+    ("\u22125", "-5"),
+    ("(C)", "c"),
+    ("A", "(A)"),
+    ("The", "the"),
+    ("The Danube", "danube"),
+    ("The U.K.", "UK"),
+    ("$3.50", "$3.5"),
+    ("18.0", "18"),
+    ("$18", "18"),
+    ("50%", "50"),
+    ("l'Aida", "Aida"),
+    ("option A", "A"),
+    ("A\nBecause.", "A"),
+    ("10.50%", "10.5"),
+]
+OTHER = [
+    ("-5", "5"),
+    ("5", "-5"),
+    ("F#", "F"),
+    ("C", "C++"),
+    ("3.05", "3.5"),
+    ("10.0", "1"),
+    ("an", "A"),
+    ("A pear", "A"),
+    ("x\u00b2", "x2"),
+    ("Paris", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "same"),
+    [*((*pair, True) for pair in SAME), *((*pair, False) for pair in OTHER)],
+)
+def test_words_of_every_script(answer: str, reference: str, same: bool) -> None:
+    row = recording(main_answer=answer, answers=[reference])
+    for name in ("contains", "word_f1"):
+        (grade,) = resolve_grader(name)([row])
+        assert grade is not None
+        assert grade.correct == same
+
+
+def test_word_f1_literals() -> None:
+    assert word_f1("It was Neil Armstrong", ["Aldrin", "Neil Armstrong"]) == 2 / 3
+    assert word_f1("東京都", ["東京"]) == 0.8
+    assert word_f1(f"{LONG} p1 p2 p3 p4 p5", [f"{LONG} q r s t u v w"]) == 0.5
+    assert word_f1("", [""]) == 1.0
+
+
 @NEEDS_VECTORS
 def test_squad_f1_agrees_with_the_vectors() -> None:
     for case in vectors()["squad_f1"]:
@@ -66,11 +123,12 @@ def test_rouge_l_takes_the_best_reference_and_draws_no_line() -> None:
 
 @given(st.text(), st.lists(st.text(), min_size=1, max_size=3))
 def test_measures_stay_within_bounds(answer: str, references: list[str]) -> None:
-    for measure in (squad_f1, contains):
+    for measure in (squad_f1, word_f1, contains):
         assert 0 <= measure(answer, references) <= 1
     if squad_f1(answer, [""]) == 0.0:  # else the reference is none and left out
         assert squad_f1(answer, [*references, answer]) == 1.0
-    assert squad_f1(answer, [answer]) == contains(answer, [answer]) == 1.0
+    for measure in (squad_f1, word_f1, contains):
+        assert measure(answer, [answer]) == 1.0
     assert numeric_match(answer, references) in {0.0, 1.0, None}
 
 
@@ -80,6 +138,8 @@ def test_contains_wants_whole_words_in_a_row() -> None:
     assert contains("strongly", ["strong"]) == 0.0
     assert contains("", ["Paris"]) == 0.0
     assert contains("the", ["a", "Paris"]) == 0.0
+    assert contains("答案是東京。", ["東京"]) == 1.0
+    assert contains("Group A has it", ["A"]) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -122,9 +182,12 @@ def test_numbers_that_are_none() -> None:
         "1/",
         "answer is ",
         "\\frac{1}",
+        "a.a",
+        "the ",
     ],
 )
-def test_numbers_are_read_in_linear_time(text: str) -> None:
+def test_answers_are_read_in_linear_time(text: str) -> None:
+    word_f1(text * 100_000, ["1"])
     final_number(text * 100_000)  # seconds at most, where quadratic takes hours
 
 
