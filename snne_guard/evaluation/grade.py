@@ -14,6 +14,7 @@ from typing import Protocol
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.similarity import rouge_l, stated_number, unicode_tokens
+from snne_guard.text import without_reasoning
 
 __all__ = [
     "GRADERS",
@@ -91,7 +92,8 @@ Measure = Callable[[str, Sequence[str]], float | None]
 class ReferenceGrader:
     """Grades by comparing an answer with the references in ``answers``.
 
-    A recording without references has no grade. Where its question has no answer
+    A block of reasoning at the start of an answer does not count. A recording without
+    references has no grade. Where its question has no answer
     (``"answers": []``), only an answer that says so (``is_abstention``) is right.
 
     Args:
@@ -118,10 +120,11 @@ class ReferenceGrader:
 
     def _grade(self, recording: Recording) -> Grade | None:
         quality: float | None = None
+        answer = without_reasoning(recording.main_answer)
         if recording.answers:
-            quality = self.measure(recording.main_answer, recording.answers)
+            quality = self.measure(answer, recording.answers)
         elif recording.answers is not None:  # none is right
-            quality = float(is_abstention(recording.main_answer))
+            quality = float(is_abstention(answer))
         if quality is None:
             return None
         correct = None if self.threshold is None else int(quality >= self.threshold)

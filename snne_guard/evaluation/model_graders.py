@@ -12,6 +12,7 @@ from snne_guard.errors import MissingExtraError, ScoringError
 from snne_guard.evaluation.grade import Grade, Measure
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.self_check import read_self_check
+from snne_guard.text import without_reasoning
 from snne_guard.types import Reply
 
 __all__ = ["JudgeGrader", "bert_score"]
@@ -114,9 +115,10 @@ class JudgeGrader:
         if row.answers is None:
             return None
         right = not row.answers
-        if row.main_answer.strip():  # no model is asked about an empty answer
+        answer = without_reasoning(row.main_answer)
+        if answer.strip():  # no model is asked about an empty answer
             try:
-                reply = self._generate(_prompt(row, row.answers))
+                reply = self._generate(_prompt(row.question, row.answers, answer))
             except Exception as error:  # noqa: BLE001 - the next request may succeed
                 self._failures.append(error)
                 return None
@@ -145,13 +147,13 @@ rather than answer it?
 _FORMAT = "\nReply with one word: yes or no."
 
 
-def _prompt(row: Recording, references: Sequence[str]) -> str:
+def _prompt(question: str | None, references: Sequence[str], answer: str) -> str:
     """Return what is asked, with texts as JSON strings, which cannot pass for it."""
     quoted = partial(json.dumps, ensure_ascii=False)
     parts = [_TASK]
-    if row.question is not None:
-        parts.append(f"Question: {quoted(row.question)}")
+    if question is not None:
+        parts.append(f"Question: {quoted(question)}")
     parts += [f"Reference answer: {quoted(text)}" for text in references]
-    parts.append(f"Proposed answer: {quoted(row.main_answer)}")
+    parts.append(f"Proposed answer: {quoted(answer)}")
     parts += [_BY_REFERENCE if references else _NO_ANSWER, _FORMAT]
     return "\n".join(parts)

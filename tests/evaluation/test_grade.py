@@ -219,6 +219,16 @@ def test_the_usual_words_are_an_abstention(text: str) -> None:
     assert not is_abstention(f"{text} Perhaps Paris")
 
 
+def test_reasoning_before_an_answer_is_not_graded() -> None:
+    rows = [
+        recording(main_answer="<think>Not Rome?</think>Paris", answers=["Rome"]),
+        recording(main_answer=" <think>Rome?</think>\nUnknown", answers=[]),
+        recording(main_answer="Rome</think>Paris", answers=["Rome"]),
+    ]
+    grades = resolve_grader("contains")(rows)
+    assert [grade and grade.correct for grade in grades] == [0, 1, 1]
+
+
 def test_labels_go_before_a_grader() -> None:
     rows = [
         recording(main_answer="x", answers=["x"], label=0),
