@@ -55,7 +55,8 @@ GraderName = Annotated[
     str,
     typer.Option(
         help="What grades answers that have no label: contains, word_f1, squad_f1, "
-        "numeric, rouge_l, bert_score or judge:MODEL; with label, nothing does."
+        "numeric, math_verify, rouge_l, bert_score or judge:MODEL; with label, "
+        "nothing does."
     ),
 ]
 JudgeUrl = Annotated[

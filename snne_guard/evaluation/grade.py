@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Protocol
+from threading import current_thread, main_thread
+from typing import Any, Protocol
 
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.similarity import rouge_l, stated_number, unicode_tokens
 from snne_guard.text import without_reasoning
@@ -27,6 +28,7 @@ __all__ = [
     "final_number",
     "graded",
     "is_abstention",
+    "math_verify",
     "numeric_match",
     "resolve_grader",
     "rouge_l_f1",
@@ -224,6 +226,58 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))
 
 
+# An expression without these stands alone, and is read as LaTeX as a whole.
+_MATH_IN_PROSE = re.compile(r"\$|\\boxed|\\[(\[]|(?<![\\a-zA-Z{])[^\W\d_]{3,}")
+
+
+def math_verify() -> Measure:
+    r"""Return a measure for ``ReferenceGrader``: equal mathematics, by math-verify.
+
+    It reads LaTeX, sets, intervals and expressions, in prose where it is marked or is a
+    number, and compares by value: ``\frac{1}{2}`` is ``0.5``, ``3\sqrt2`` is
+    ``\sqrt{18}``. The measure is 1.0 or 0.0, or None where no reference can be read. It
+    gives up after five seconds, by a signal, so it runs in the main thread alone;
+    elsewhere it raises math-verify's ValueError.
+
+    Raises:
+        MissingExtraError: The extra ``math`` is not installed.
+
+    Source:
+        math-verify 0.9 (Hugging Face).
+    """
+    try:
+        from math_verify import parse, verify
+        from math_verify.errors import TimeoutException
+    except ModuleNotFoundError as error:
+        needed = f"{error.name or 'math-verify'} (for grading mathematics)"
+        raise MissingExtraError(needed, extra="math") from error
+
+    def read(text: str) -> list[Any]:
+        try:
+            # Errors that it does not raise it logs, and the log quotes the answer.
+            found: list[Any] = parse(text, raise_on_error=True)
+        except TimeoutException:
+            return []
+        except Exception:
+            if current_thread() is not main_thread():
+                raise
+            return []
+        return found
+
+    def expressions(text: str) -> list[Any]:
+        alone = _MATH_IN_PROSE.search(text) is None
+        return (read(f"${text}$") if alone else []) or read(text)
+
+    def measure(answer: str, references: Sequence[str]) -> float | None:
+        known = [found for each in references if (found := expressions(each))]
+        if not known:
+            return None
+        stated = expressions(answer)
+        return float(any(verify(each, stated) for each in known))
+
+    return measure
+
+
 def final_number(text: str, /) -> Fraction | None:
     r"""Return the number that a worked answer ends with, None without one.
 
@@ -272,7 +326,7 @@ _BY_REFERENCE = {
     )
 }
 
-GRADERS = (*_BY_REFERENCE, "bert_score")
+GRADERS = (*_BY_REFERENCE, "math_verify", "bert_score")
 """Names of the graders. ``rouge_l`` and ``bert_score`` draw no line between right and
 wrong; ``JudgeGrader`` needs a model and has no name here."""
 
@@ -288,6 +342,8 @@ def resolve_grader(name: str, /) -> Grader:
         >>> resolve_grader("squad_f1").name
         'squad_f1'
     """
+    if name == "math_verify":
+        return ReferenceGrader(name=name, measure=math_verify(), threshold=0.5)
     if name == "bert_score":
         from snne_guard.evaluation.model_graders import bert_score
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation import (
     GRADERS,
     Grade,
@@ -192,7 +194,7 @@ def test_answers_are_read_in_linear_time(text: str) -> None:
 
 
 def test_without_references_there_is_no_grade() -> None:
-    for name in set(GRADERS) - {"bert_score"}:
+    for name in set(GRADERS) - {"bert_score", "math_verify"}:
         assert resolve_grader(name)([recording()]) == [None]
     assert resolve_grader("numeric")([recording(answers=["none"])]) == [None]
 
@@ -200,7 +202,7 @@ def test_without_references_there_is_no_grade() -> None:
 def test_only_an_abstention_answers_the_unanswerable() -> None:
     texts = ["", "I don\u2019t know.", "Unknown!", "Unknown, perhaps Paris", "1912"]
     rows = [recording(main_answer=text, answers=[]) for text in texts]
-    for name in set(GRADERS) - {"bert_score"}:
+    for name in set(GRADERS) - {"bert_score", "math_verify"}:
         qualities = [grade and grade.quality for grade in resolve_grader(name)(rows)]
         assert qualities == [1.0, 1.0, 1.0, 0.0, 0.0]
 
@@ -217,6 +219,49 @@ def test_only_an_abstention_answers_the_unanswerable() -> None:
 def test_the_usual_words_are_an_abstention(text: str) -> None:
     assert is_abstention(text)
     assert not is_abstention(f"{text} Perhaps Paris")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "correct"),
+    [
+        (r"So it is \boxed{\frac{3}{4}}.", "0.75", 1),
+        (r"\boxed{5\sqrt{2}}", r"\sqrt{50}", 1),
+        (r"The answer is $x^2+1$.", "1+x^2", 1),
+        (r"\boxed{\{1,2\}}", r"\{2,1\}", 1),
+        ("That makes 1,200 litres.", "1200", 1),
+        ("-5", "5", 0),
+        (r"\boxed{(1,2]}", "(1,2)", 0),
+        ("I cannot say.", "3", 0),
+        ("3", "many", None),
+    ],
+)
+def test_mathematics_is_compared_by_value(
+    answer: str, reference: str, correct: int | None
+) -> None:
+    pytest.importorskip("math_verify")
+    grader = resolve_grader("math_verify")
+    (grade,) = grader([recording(main_answer=answer, answers=[reference])])
+    assert (grade and grade.correct) == correct
+
+
+def test_no_log_holds_an_answer_that_takes_too_long(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pytest.importorskip("math_verify")
+    caplog.set_level("DEBUG")
+    slow = recording(main_answer=f"$1{'+1' * 20_000}$", answers=["3"])
+    (grade,) = resolve_grader("math_verify")([slow])
+    assert grade is not None
+    assert grade.correct == 0
+    assert "+1+1" not in caplog.text
+
+
+def test_without_its_extra_no_mathematics_is_graded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    with pytest.raises(MissingExtraError, match=r"snne-guard\[math\]"):
+        resolve_grader("math_verify")
 
 
 def test_reasoning_before_an_answer_is_not_graded() -> None:
