@@ -30,7 +30,7 @@ _LABEL = r"(?:(?!user|human)\w[^\s.!?:\uff1a]*(?: [^\s.!?:\uff1a]+)?\s?[:\uff1a]
 _END = r"[^\w?]*$"  # "Yes?" asks
 _FIRST = re.compile(
     rf"[^\w?]*{_LABEL}(yes|no)"
-    rf"(?:\s*[.,;:!(\n\u2013\u2014\u2026\u3002\uff0c\uff1a\uff01]| -+ |{_END})"
+    rf"(?:\s*[.,;:!(\n\u2013\u2014\u2026\u3002\uff0c\uff1a\uff01]| ?-+ |{_END})"
 )
 _LAST = re.compile(rf"(?:[.!] |[\n\u3002\uff01])\s?{_LABEL}(yes|no){_END}")
 _DENIAL = re.compile(

@@ -159,8 +159,9 @@ def word_f1(answer: str, references: Sequence[str], /) -> float:
 
     It is ``squad_f1`` for every script: words, whole numbers and symbols count, in any
     compatible form, and trailing zeros after a point do not; an article counts where
-    no word follows it, as in "option A". Scripts without spaces are compared letter by
-    letter. References without words are left out, as by ``squad_f1``.
+    no word follows it, as in "option A". An answer that has numbers but none of the
+    reference's scores 0, and so does one with other symbols. Scripts without spaces are
+    compared letter by letter. References without words are left out.
 
     Example:
         >>> word_f1("It costs $3.50.", ["$3.5"]), word_f1("C#", ["C++"])
@@ -402,13 +403,16 @@ def squad_normalised(text: str) -> str:
 _ENGLISH_ARTICLE = re.compile(
     r"(?<!\w)(?:a|an|An|AN|the|The|THE|(?<![\w,:] )A) +(?=[\w$\u20ac\u00a3\u00a5])"
 )
+_DASH = re.compile(r"\u2013(?!\d)|[\u2014\u2015]")
 _INNER_STOP = re.compile(r"(?<=[^\W\d_])\.(?=[^\W\d_])")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(%?)")
+_STARTS_NUMBER = re.compile(r"-?\d")
+_IS_SYMBOL = re.compile(r"[\W_]+")
 
 
 def _words(text: str) -> list[str]:
     """Return words, numbers and symbols of any script; "U.S." is one word."""
-    bare = _INNER_STOP.sub("", _ENGLISH_ARTICLE.sub("", text))
+    bare = _INNER_STOP.sub("", _ENGLISH_ARTICLE.sub("", _DASH.sub(" ", text)))
     words: list[str] = []
     for token in unicode_tokens(bare):
         number = _NUMBER.fullmatch(token)
@@ -426,6 +430,10 @@ def _usable(references: Sequence[str]) -> list[list[str]]:
 
 
 def _word_f1(answer: list[str], reference: list[str]) -> float:
+    for is_kind in (_STARTS_NUMBER.match, _IS_SYMBOL.fullmatch):
+        kinds = [{*filter(is_kind, words)} for words in (answer, reference)]
+        if all(kinds) and kinds[0].isdisjoint(kinds[1]):
+            return 0.0
     common = (Counter(answer) & Counter(reference)).total()
     total = len(answer) + len(reference)
     return 2 * common / total if total else 1.0  # one division: a half is no less

@@ -41,7 +41,8 @@ _MONTH = re.compile(
 )
 _BEFORE_NUMBER = re.compile(
     r"\b(?:[Ee]qn?s?|[Ff]igs?|[Cc]h|[Vv]ols?|[Ss]ecs?|Sect|[Nn]o?rs?|[Nn]os|[Kk]ap|[Bb]d|"
-    r"[Aa]bb|[Aa]bs|[Tt]hm|Art|Tab|Def|Lem|Prop|Cor|Alg|App|Refs?|Ex|pp?|n[uú]m|cap)\.\s+$"
+    r"[Aa]bb|[Aa]bs|[Tt]hm|Art|Tab|Def|Lem|Prop|Cor|Alg|App|Refs?|Ex|pp?|n[uú]m|[Cc]ap|Pos|approx|ca)"
+    r"\.\s+$"
 )
 _LETTER = re.compile(
     r"(?:\b(?i:is|are|was|be|and|or|option|answer|choice|letter|type|group|ist|est)|\w)"
