@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from unicodedata import normalize
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError
@@ -34,7 +33,8 @@ _FIRST = re.compile(
 )
 _LAST = re.compile(rf"(?:[.!] |[\n\u3002\uff01])\s?{_LABEL}(yes|no){_END}")
 _DENIAL = re.compile(
-    r"\b(?:nope|not|cannot|never|hardly|wrong|false|incorrect)\b|n['\u2019]t\b"
+    r"\b(?:nope|not|cannot|never|hardly|wrong|false|incorrect|errors?|mistaken?|mistakes)\b"
+    r"|n['\u2019]t\b"
 )
 
 
@@ -123,8 +123,8 @@ def read_self_check(reply: Reply, entries: object = None) -> float | None:
 
 def _verdict(text: str) -> str | None:
     """Return the Yes or No of a reply, in lower case."""
-    bare = normalize("NFC", _MARKUP.sub("", text)).casefold()
-    lines = (" ".join(line.split()) for line in bare.splitlines())
+    bare = _MARKUP.sub("", text).casefold().splitlines()
+    lines = (" ".join(line.split()) for line in bare)
     plain = "\n".join(filter(None, lines))
     # Said once, it is the word whose log-probabilities are read.
     said = [word for word in _words(plain) if word in {"yes", "no"}]

@@ -54,6 +54,7 @@ def entry(token: str, p: float, **others: float) -> dict[str, Any]:
         ("No. The right answer is yes.", None),  # of another question
         ("Yes, yes", None),
         ("Yes, that was wrong.", None),
+        ("Yes, I was mistaken.", None),
         ("I'd rather not answer. Yes", None),
         ("Yes?", None),
         ("Is it odd? Yes", None),
