@@ -10,6 +10,7 @@ from typing import Any
 
 from snne_guard.checks import check_number
 from snne_guard.errors import ConfigurationError
+from snne_guard.text import without_reasoning
 from snne_guard.types import Reply, Score
 
 __all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
@@ -21,6 +22,20 @@ _PROMPT = "Is your answer correct? Reply with one word only: Yes or No."
 # Other scripts may stand beside a Yes without a space, as in 答案是Yes.
 _WORD = re.compile(r"[a-z\u00df-\u024f\u0300-\u036f\u1e00-\u1eff]+|[^\W\d_]")
 """A word of Latin letters with their accents, or one letter of another script."""
+
+_MARKUP = re.compile(r"[*_`\"\u201c\u201d{}\[\]#\u200e\u200f]")
+# One or two words, as in "Final answer:"; a turn of the user is made up by the model.
+_LABEL = r"(?:(?!user|human)\w[^\s.!?:\uff1a]*(?: [^\s.!?:\uff1a]+)?\s?[:\uff1a]\s*)?"
+_END = r"[^\w?]*$"  # "Yes?" asks
+_FIRST = re.compile(
+    rf"[^\w?]*{_LABEL}(yes|no)"
+    rf"(?:\s*[.,;:!(\n\u2013\u2014\u2026\u3002\uff0c\uff1a\uff01]| ?-+ |{_END})"
+)
+_LAST = re.compile(rf"(?:[.!] |[\n\u3002\uff01])\s?{_LABEL}(yes|no){_END}")
+_DENIAL = re.compile(
+    r"\b(?:nope|not|cannot|never|hardly|wrong|false|incorrect|errors?|mistaken?|mistakes)\b"
+    r"|n['\u2019]t\b"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +90,11 @@ class SelfCheck:
 def read_self_check(reply: Reply, entries: object = None) -> float | None:
     """Return the probability that a reply to a self-check says Yes.
 
-    The last word of the reply counts, since some models reason first. If the provider
-    gives alternatives to that token, the result is the share of Yes among Yes and No.
+    A reply says Yes or No if it begins with the word, before a mark or line end, or if
+    the word is its last sentence; a block of reasoning and a label such as "Answer:"
+    may stand before. It may say so once only, and a Yes beside a denial says nothing.
+    If the provider gives alternatives to that token, the result is the share of Yes
+    among Yes and No.
 
     Args:
         reply: What the model said.
@@ -84,30 +102,50 @@ def read_self_check(reply: Reply, entries: object = None) -> float | None:
             with ``top_logprobs`` where the provider gives them.
 
     Returns:
-        A probability in [0, 1]. None where the reply says neither, or both: prose, "No.
-        The right answer is yes", a refusal, a call of a tool, or a text that was cut
+        A probability in [0, 1]. None where that is in doubt: "Hardly yes", "Yes and
+        no", "Yes, it is wrong", a refusal, a call of a tool, or a text that was cut
         off.
 
     Example:
-        >>> read_self_check(Reply(text="Yes."))
+        >>> read_self_check(Reply(text="Yes - it is."))
         1.0
-        >>> read_self_check(Reply(text="I think so.")) is None
+        >>> read_self_check(Reply(text="I cannot say yes.")) is None
         True
     """
     if reply.truncated or reply.refused or reply.unreadable or reply.tool_calls:
         return None
-    words = _words(reply.text)
-    if not words or words[-1] not in {"yes", "no"}:
+    word = _verdict(without_reasoning(reply.text))
+    if word is None:
         return None
-    if (words[0], words[-1]) == ("no", "yes"):
-        return None  # "No. The right answer is yes."
-    share = _share_of_yes(entries, words[-1])
-    return float(words[-1] == "yes") if share is None else share
+    share = _share_of_yes(entries, word)
+    return float(word == "yes") if share is None else share
+
+
+def _verdict(text: str) -> str | None:
+    """Return the Yes or No of a reply, in lower case."""
+    bare = _MARKUP.sub("", text).casefold().splitlines()
+    lines = (" ".join(line.split()) for line in bare)
+    plain = "\n".join(filter(None, lines))
+    # Said once, it is the word whose log-probabilities are read.
+    said = [word for word in _words(plain) if word in {"yes", "no"}]
+    if len(said) != 1 or plain.startswith("<think>"):  # cut off in its reasoning
+        return None
+    found = _FIRST.match(plain) or _LAST.search(plain)
+    if found is None or (found[1] == "yes" and _DENIAL.search(plain)):
+        return None
+    return found[1]
 
 
 def _share_of_yes(entries: object, word: str) -> float | None:
-    """Return the probability of Yes over Yes and No at the place of the last word."""
-    said = [entry for entry in _mappings(entries) if _word_of(entry) == word]
+    """Return the probability of Yes over Yes and No where the word was last said."""
+    tokens = _mappings(entries)
+    around = ["", *(str(entry.get("token")) for entry in tokens), ""]
+    said = [
+        entry
+        for at, entry in enumerate(tokens)
+        # Not the "no" of "no" and "tes".
+        if _word_of(entry) == word and word in _words("".join(around[at : at + 3]))
+    ]
     if not said:
         return None
     entry = said[-1]

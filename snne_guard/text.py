@@ -1,10 +1,10 @@
-"""Whether a text shows anything, and how it is shown on a terminal or a page."""
+"""What a text shows: without its reasoning, on a terminal or a page, or nothing."""
 
 from __future__ import annotations
 
 from unicodedata import category
 
-__all__ = ["is_visible", "printable"]
+__all__ = ["is_visible", "printable", "without_reasoning"]
 
 # Control characters of 7 and 8 bits, and those that turn the direction of writing.
 _PICTURES = {
@@ -47,3 +47,21 @@ def is_visible(text: str, /) -> bool:
         category(character)[0] not in "CMZ" and character not in _BLANK
         for character in text
     )
+
+
+def without_reasoning(text: str, /) -> str:
+    r"""Return a text without a block of reasoning that opens and closes at its start.
+
+    A closing tag alone hides nothing: whether it ends reasoning is not to be seen.
+
+    Example:
+        >>> without_reasoning("<think>A capital?</think>\nParis")
+        'Paris'
+        >>> without_reasoning("It is no capital.</think>Paris")
+        'It is no capital.</think>Paris'
+    """
+    start = text.lstrip()
+    if not start.startswith("<think>"):
+        return text
+    _, closed, rest = start.partition("</think>")
+    return rest.lstrip() if closed else text

@@ -42,23 +42,42 @@ def entry(token: str, p: float, **others: float) -> dict[str, Any]:
         ("Yes", 1.0),
         ("no.", 0.0),
         ("**YES**", 1.0),
-        ("Let me see: 2 + 2 is 4, so the answer is: No", 0.0),
-        ("Yes and no", 0.0),
+        ("Yes - the sum is right.", 1.0),
+        ("yes\n\nBoth are twelve.", 1.0),
+        ("No: 7 is odd.", 0.0),
+        ("Final answer: **Yes**", 1.0),
+        ("Seven is odd. No!", 0.0),
+        ("7 + 5 = 12\nVerdict: yes", 1.0),
+        ("<think>No, wait. Is it no?</think>yes", 1.0),
+        # In doubt: both words, a denial, a question, prose around the word.
+        ("Yes and no", None),
         ("No. The right answer is yes.", None),  # of another question
+        ("Yes, yes", None),
+        ("Yes, that was wrong.", None),
+        ("Yes, I was mistaken.", None),
+        ("I'd rather not answer. Yes", None),
+        ("Yes?", None),
+        ("Is it odd? Yes", None),
+        ("You won't hear me say yes", None),
+        ("Scarcely a yes", None),
+        ("No doubt about it.", None),
+        ("<think>It may be so. Yes", None),  # cut off in its thoughts
+        ("Perhaps.\n\nUser: Yes", None),
         ("I believe it is correct.", None),
         ("yesterday", None),
         ("", None),
-        # Other scripts: no space before the word, none of its letters after it.
-        ("答案是Yes", 1.0),
-        ("答案是No。", 0.0),
+        # Other scripts: their labels, and none of their letters beside the word.
+        ("答案:Yes", 1.0),
+        ("उत्तर: No।", 0.0),
         ("الإجابة: Yes\u200f", 1.0),
+        ("这不是Yes", None),
         ("Yesではありません", None),  # it is not Yes
         ("no\u0301", None),  # with an accent
         ("pi\u1ea1no", None),
         ("\N{NUMERO SIGN}", None),
     ],
 )
-def test_the_last_word_is_read(text: str, p: float | None) -> None:
+def test_a_reply_says_yes_or_no_or_nothing(text: str, p: float | None) -> None:
     assert read_self_check(Reply(text=text)) == p
 
 
@@ -89,9 +108,27 @@ def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
         # Without alternatives the rest may be other spellings: the word counts.
         ("No", [entry("No", 0.4)], 0.0),
         ("Yes", [entry("Yes", 0.4)], 1.0),
-        # The last word's place, not the first one's.
-        ("Yes? No", [entry("Yes", 1, Yes=1), entry(" No", 0.6, Yes=0.2)], 0.25),
-        ("是No", [entry("是", 0.9), entry("No", 0.6, Yes=0.2)], 0.25),
+        # The word's own place, neither in thoughts nor in another word.
+        (
+            "<think>No</think>No",
+            [
+                entry("<think>", 1),
+                entry("No", 1, No=1),
+                entry("</think>", 1),
+                entry("No", 0.6, Yes=0.2),
+            ],
+            0.25,
+        ),
+        (
+            "No, a novel",
+            [
+                entry("No", 0.6, Yes=0.2),
+                entry(", a", 1),
+                entry(" no", 1, no=1),
+                entry("vel", 1),
+            ],
+            0.25,
+        ),
         # Tokens that do not spell the word: the word itself counts.
         ("Yes", [entry("Y", 0.9), entry("es", 0.9)], 1.0),
         ("Yes", "no entries", 1.0),

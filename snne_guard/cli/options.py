@@ -54,8 +54,9 @@ TokenPrices = Annotated[
 GraderName = Annotated[
     str,
     typer.Option(
-        help="What grades answers that have no label: squad_f1, contains, numeric, "
-        "rouge_l, bert_score or judge:MODEL; with label, nothing does."
+        help="What grades answers that have no label: contains, word_f1, squad_f1, "
+        "numeric, math_verify, rouge_l, bert_score or judge:MODEL; with label, "
+        "nothing does."
     ),
 ]
 JudgeUrl = Annotated[

@@ -7,9 +7,11 @@ from snne_guard.evaluation.grade import (
     Grader,
     ReferenceGrader,
     graded,
+    math_verify,
     numeric_match,
     resolve_grader,
     squad_f1,
+    word_f1,
 )
 from snne_guard.evaluation.merge import merge_recordings
 from snne_guard.evaluation.metrics import (
@@ -59,6 +61,7 @@ __all__ = [
     "calibrate",
     "evaluate",
     "graded",
+    "math_verify",
     "merge_recordings",
     "numeric_match",
     "prr",
@@ -69,5 +72,6 @@ __all__ = [
     "risk_coverage",
     "shard_of",
     "squad_f1",
+    "word_f1",
     "write_recordings",
 ]

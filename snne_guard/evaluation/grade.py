@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Protocol
+from threading import current_thread, main_thread
+from typing import Any, Protocol
 
-from snne_guard.errors import ConfigurationError
+from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.similarity import rouge_l, stated_number
+from snne_guard.similarity import rouge_l, stated_number, unicode_tokens
+from snne_guard.text import without_reasoning
 
 __all__ = [
     "GRADERS",
@@ -26,11 +28,13 @@ __all__ = [
     "final_number",
     "graded",
     "is_abstention",
+    "math_verify",
     "numeric_match",
     "resolve_grader",
     "rouge_l_f1",
     "squad_f1",
     "squad_normalised",
+    "word_f1",
 ]
 
 HOW_TO_GRADE = "grade by hand with snne-guard label, or by a program with --grader"
@@ -90,7 +94,8 @@ Measure = Callable[[str, Sequence[str]], float | None]
 class ReferenceGrader:
     """Grades by comparing an answer with the references in ``answers``.
 
-    A recording without references has no grade. Where its question has no answer
+    A block of reasoning at the start of an answer does not count. A recording without
+    references has no grade. Where its question has no answer
     (``"answers": []``), only an answer that says so (``is_abstention``) is right.
 
     Args:
@@ -117,10 +122,11 @@ class ReferenceGrader:
 
     def _grade(self, recording: Recording) -> Grade | None:
         quality: float | None = None
+        answer = without_reasoning(recording.main_answer)
         if recording.answers:
-            quality = self.measure(recording.main_answer, recording.answers)
+            quality = self.measure(answer, recording.answers)
         elif recording.answers is not None:  # none is right
-            quality = float(is_abstention(recording.main_answer))
+            quality = float(is_abstention(answer))
         if quality is None:
             return None
         correct = None if self.threshold is None else int(quality >= self.threshold)
@@ -144,21 +150,40 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
         0.6666666666666666
     """
     words = squad_normalised(answer).split()
-    return max(_token_f1(words, text.split()) for text in _usable(references))
+    usable = [text for one in references if (text := squad_normalised(one))] or [""]
+    return max(_token_f1(words, text.split()) for text in usable)
+
+
+def word_f1(answer: str, references: Sequence[str], /) -> float:
+    """Return the largest word F1 of an answer with any of the references.
+
+    It is ``squad_f1`` for every script: words, whole numbers and symbols count, in any
+    compatible form, and trailing zeros after a point do not; an article counts where
+    no word follows it, as in "option A". An answer that has numbers but none of the
+    reference's scores 0, and so does one with other symbols. Scripts without spaces are
+    compared letter by letter. References without words are left out.
+
+    Example:
+        >>> word_f1("It costs $3.50.", ["$3.5"]), word_f1("C#", ["C++"])
+        (0.6666666666666666, 0.0)
+    """
+    words = _words(answer)
+    return max(_word_f1(words, each) for each in _usable(references))
 
 
 def contains(answer: str, references: Sequence[str], /) -> float:
     """Return 1.0 if the answer contains the words of a reference in a row.
 
     It suits answers in whole sentences; it also passes an answer that denies the
-    reference or names it beside something wrong.
+    reference or names it beside something wrong. Words are those of ``word_f1``: in a
+    script without spaces, a reference may also be found inside a longer word.
 
     Example:
         >>> contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
         1.0
     """
-    words = f" {squad_normalised(answer)} "
-    return float(any(f" {text} " in words for text in _usable(references)))
+    words = f" {' '.join(_words(answer))} "
+    return float(any(f" {' '.join(each)} " in words for each in _usable(references)))
 
 
 def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
@@ -202,6 +227,58 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))
 
 
+# An expression without these stands alone, and is read as LaTeX as a whole.
+_MATH_IN_PROSE = re.compile(r"\$|\\boxed|\\[(\[]|(?<![\\a-zA-Z{])[^\W\d_]{3,}")
+
+
+def math_verify() -> Measure:
+    r"""Return a measure for ``ReferenceGrader``: equal mathematics, by math-verify.
+
+    It reads LaTeX, sets, intervals and expressions, in prose where it is marked or is a
+    number, and compares by value: ``\frac{1}{2}`` is ``0.5``, ``3\sqrt2`` is
+    ``\sqrt{18}``. The measure is 1.0 or 0.0, or None where no reference can be read. It
+    gives up after five seconds, by a signal, so it runs in the main thread alone;
+    elsewhere it raises math-verify's ValueError.
+
+    Raises:
+        MissingExtraError: The extra ``math`` is not installed.
+
+    Source:
+        math-verify 0.9 (Hugging Face).
+    """
+    try:
+        from math_verify import parse, verify
+        from math_verify.errors import TimeoutException
+    except ModuleNotFoundError as error:
+        needed = f"{error.name or 'math-verify'} (for grading mathematics)"
+        raise MissingExtraError(needed, extra="math") from error
+
+    def read(text: str) -> list[Any]:
+        try:
+            # Errors that it does not raise it logs, and the log quotes the answer.
+            found: list[Any] = parse(text, raise_on_error=True)
+        except TimeoutException:
+            return []
+        except Exception:
+            if current_thread() is not main_thread():
+                raise
+            return []
+        return found
+
+    def expressions(text: str) -> list[Any]:
+        alone = _MATH_IN_PROSE.search(text) is None
+        return (read(f"${text}$") if alone else []) or read(text)
+
+    def measure(answer: str, references: Sequence[str]) -> float | None:
+        known = [found for each in references if (found := expressions(each))]
+        if not known:
+            return None
+        stated = expressions(answer)
+        return float(any(verify(each, stated) for each in known))
+
+    return measure
+
+
 def final_number(text: str, /) -> Fraction | None:
     r"""Return the number that a worked answer ends with, None without one.
 
@@ -243,13 +320,14 @@ _BY_REFERENCE = {
     grader.name: grader
     for grader in (
         ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5),
+        ReferenceGrader(name="word_f1", measure=word_f1, threshold=0.5),
         ReferenceGrader(name="contains", measure=contains, threshold=0.5),
         ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5),
         ReferenceGrader(name="rouge_l", measure=rouge_l_f1),
     )
 }
 
-GRADERS = (*_BY_REFERENCE, "bert_score")
+GRADERS = (*_BY_REFERENCE, "math_verify", "bert_score")
 """Names of the graders. ``rouge_l`` and ``bert_score`` draw no line between right and
 wrong; ``JudgeGrader`` needs a model and has no name here."""
 
@@ -265,6 +343,8 @@ def resolve_grader(name: str, /) -> Grader:
         >>> resolve_grader("squad_f1").name
         'squad_f1'
     """
+    if name == "math_verify":
+        return ReferenceGrader(name=name, measure=math_verify(), threshold=0.5)
     if name == "bert_score":
         from snne_guard.evaluation.model_graders import bert_score
 
@@ -319,8 +399,44 @@ def squad_normalised(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
-def _usable(references: Sequence[str]) -> list[str]:
-    return [text for one in references if (text := squad_normalised(one))] or [""]
+# A capital A inside a clause, or alone on its line, names an option or a group.
+_ENGLISH_ARTICLE = re.compile(
+    r"(?<!\w)(?:a|an|An|AN|the|The|THE|(?<![\w,:] )A) +(?=[\w$\u20ac\u00a3\u00a5])"
+)
+_DASH = re.compile(r"\u2013(?!\d)|[\u2014\u2015]")
+_INNER_STOP = re.compile(r"(?<=[^\W\d_])\.(?=[^\W\d_])")
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(%?)")
+_STARTS_NUMBER = re.compile(r"-?\d")
+_IS_SYMBOL = re.compile(r"[\W_]+")
+
+
+def _words(text: str) -> list[str]:
+    """Return words, numbers and symbols of any script; "U.S." is one word."""
+    bare = _INNER_STOP.sub("", _ENGLISH_ARTICLE.sub("", _DASH.sub(" ", text)))
+    words: list[str] = []
+    for token in unicode_tokens(bare):
+        number = _NUMBER.fullmatch(token)
+        if number is None:
+            words.append(token.casefold())
+        else:
+            point = "." in number[1]
+            words.append(number[1].rstrip("0").rstrip(".") if point else number[1])
+            words += number[2]
+    return words
+
+
+def _usable(references: Sequence[str]) -> list[list[str]]:
+    return [words for one in references if (words := _words(one))] or [[]]
+
+
+def _word_f1(answer: list[str], reference: list[str]) -> float:
+    for is_kind in (_STARTS_NUMBER.match, _IS_SYMBOL.fullmatch):
+        kinds = [{*filter(is_kind, words)} for words in (answer, reference)]
+        if all(kinds) and kinds[0].isdisjoint(kinds[1]):
+            return 0.0
+    common = (Counter(answer) & Counter(reference)).total()
+    total = len(answer) + len(reference)
+    return 2 * common / total if total else 1.0  # one division: a half is no less
 
 
 def _token_f1(answer: list[str], reference: list[str]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,6 +11,9 @@ from functools import partial
 from snne_guard.errors import MissingExtraError, ScoringError
 from snne_guard.evaluation.grade import Grade, Measure
 from snne_guard.evaluation.recordings import Recording
+from snne_guard.self_check import read_self_check
+from snne_guard.text import without_reasoning
+from snne_guard.types import Reply
 
 __all__ = ["JudgeGrader", "bert_score"]
 
@@ -68,10 +70,10 @@ class JudgeGrader:
     """An LLM that says whether an answer means the same as a reference.
 
     It sees the question, the references and the delivered answer, never samples or a
-    label. Replies without a clear verdict leave the answer without a grade, and so do
-    requests that fail, with a warning in the log. An answer can talk a judge into a
-    verdict, and a model that judges its own answers repeats its own errors: take
-    another model, at temperature 0.
+    label. Its reply is read as one to a self-check. Replies without a clear verdict
+    leave the answer without a grade, and so do requests that fail, with a warning in
+    the log. An answer can talk a judge into a verdict, and a model that judges its own
+    answers repeats its own errors: take another model, at temperature 0.
 
     Args:
         generate: Takes a prompt and returns the text of the model's reply; called from
@@ -113,17 +115,18 @@ class JudgeGrader:
         if row.answers is None:
             return None
         right = not row.answers
-        if row.main_answer.strip():  # no model is asked about an empty answer
+        answer = without_reasoning(row.main_answer)
+        if answer.strip():  # no model is asked about an empty answer
             try:
-                reply = self._generate(_prompt(row, row.answers))
+                reply = self._generate(_prompt(row.question, row.answers, answer))
             except Exception as error:  # noqa: BLE001 - the next request may succeed
                 self._failures.append(error)
                 return None
             self._has_answered = True
-            verdict = _VERDICT.match(reply)
+            verdict = read_self_check(Reply(text=reply))
             if verdict is None:
                 return None
-            right = verdict[1].lower() == "yes"
+            right = verdict == 1.0
         return Grade(quality=float(right), correct=int(right), grader=self.name)
 
 
@@ -144,20 +147,13 @@ rather than answer it?
 _FORMAT = "\nReply with one word: yes or no."
 
 
-def _prompt(row: Recording, references: Sequence[str]) -> str:
+def _prompt(question: str | None, references: Sequence[str], answer: str) -> str:
     """Return what is asked, with texts as JSON strings, which cannot pass for it."""
     quoted = partial(json.dumps, ensure_ascii=False)
     parts = [_TASK]
-    if row.question is not None:
-        parts.append(f"Question: {quoted(row.question)}")
+    if question is not None:
+        parts.append(f"Question: {quoted(question)}")
     parts += [f"Reference answer: {quoted(text)}" for text in references]
-    parts.append(f"Proposed answer: {quoted(row.main_answer)}")
+    parts.append(f"Proposed answer: {quoted(answer)}")
     parts += [_BY_REFERENCE if references else _NO_ANSWER, _FORMAT]
     return "\n".join(parts)
-
-
-# "No idea" is no verdict, nor is a reply that says both.
-_VERDICT = re.compile(
-    r"\W*(yes|no)\b(?![ \t'\u2019-]+\w)(?!.*\b(?:yes|no)\b)",
-    re.IGNORECASE | re.DOTALL,
-)

@@ -237,6 +237,7 @@ def evaluate(
         if grade is None:
             left_out[_UNGRADED] += 1
             continue
+        recording = recording.without_reasoning()  # noqa: PLW2901 - as it is compared
         if not is_visible(recording.main_answer):
             left_out["an empty answer"] += 1
             continue

@@ -135,6 +135,7 @@ def recorded_replies(
     Raises:
         InputError: The recording's details do not match its replies.
     """
+    recording = recording.without_reasoning()
     drawn = how_drawn(recording)
     texts = (recording.main_answer, *recording.samples)
     unknown = (None,) * len(texts)

@@ -41,7 +41,7 @@ from snne_guard.similarity import (
     resolve_similarity,
 )
 from snne_guard.similarity.lexical import check_texts
-from snne_guard.text import is_visible
+from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import FloatArray, IntArray, Score, Similarity
 
 __all__ = [
@@ -313,7 +313,9 @@ def score(
     Answers without a visible character are left out (reason ``unreadable_samples``).
     If the delivered answer is one of them, there is no uncertainty (reason
     ``answer_unreadable``): the value is ``inf`` and n is 0, so that it cannot be
-    mistaken for confidence.
+    mistaken for confidence. A block of reasoning (``<think>…</think>``) at the start
+    of an answer is not compared, and the answer then counts as one without
+    log-probabilities, which are those of other tokens.
 
     Args:
         answers: The texts, at least one. With ``include_answer``, the delivered answer
@@ -367,7 +369,12 @@ def score(
     if len(logprobs) != n:
         msg = f"expected token_logprobs for each of {n} answers, got {len(logprobs)}"
         raise InputError(msg)
-    visible = [place for place, text in enumerate(answers) if is_visible(text)]
+    texts = [*map(without_reasoning, answers)]
+    logprobs = [
+        known if text == answer else None
+        for known, text, answer in zip(logprobs, texts, answers, strict=True)
+    ]
+    visible = [place for place, text in enumerate(texts) if is_visible(text)]
     reasons = ["unreadable_samples"] if len(visible) < n else []
     known = [logprobs[place] for place in visible]
     have = [*map(_is_known, known)]
@@ -386,7 +393,7 @@ def score(
         reasons.append("too_few_samples")
     else:
         inputs = Inputs(
-            [answers[place] for place in visible],
+            [texts[place] for place in visible],
             similarity=compare,
             name=name,
             question=question,

@@ -19,6 +19,7 @@ from snne_guard.evaluation import (
     evaluate,
     prr,
     read_recordings,
+    resolve_grader,
 )
 from snne_guard.evaluation.calibrating import calibrate
 from snne_guard.scorers import METHODS, Method, score
@@ -87,6 +88,24 @@ def test_the_figures_are_those_of_score_and_the_metrics() -> None:
     assert found.ids == tuple(row.id for row in made)
     assert found.accuracy == np.mean(correct)
     assert found.grader == "label"
+
+
+def test_reasoning_before_recorded_replies_is_not_compared() -> None:
+    known: dict[str, Any] = {"label": None, "answers": ["w0", "w1"]}
+    made, thought = [], []
+    for row in rows():
+        replies = [f"<think>a w{n}</think>{s}" for n, s in enumerate(row.samples)]
+        answer = f"<think>w0</think>\n{row.main_answer}"
+        made.append(recording(**row.to_dict() | known))
+        told = {"main_answer": answer, "samples": replies}
+        thought.append(recording(**row.to_dict() | known | told))
+    grader = resolve_grader("contains")
+    plain, other = (
+        evaluate(each, grader=grader, methods=["snne"]) for each in (made, thought)
+    )
+    assert other.rows == plain.rows
+    same, replayed = (calibrate(each, coverage=0.5) for each in (made, thought))
+    assert list(replayed.uncertainty) == list(same.uncertainty)
 
 
 def test_the_samples_alone_are_scored_if_told() -> None:

@@ -70,6 +70,16 @@ def test_some_log_probabilities_are_missing() -> None:
         score(PARIS, method="wsnne")
 
 
+def test_reasoning_before_an_answer_is_not_compared() -> None:
+    thought = ["<think>The Seine.</think>\nParis", *PARIS[1:]]
+    found = score(thought, token_logprobs=KNOWN)
+    assert found.reasons == ("logprobs_missing",)
+    assert found.value == score(PARIS).value
+    assert score(["<think>a</think>", "Paris", "Paris"]).uncertainty is None
+    for text in ("<think>The Seine. Paris", "The Seine.</think>Paris"):
+        assert score([text, "Paris", "Paris"]).value > score(["Paris"] * 3).value
+
+
 INVISIBLE = ["", "  \n", "\u200b\u200d"]
 
 

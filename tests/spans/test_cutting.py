@@ -78,6 +78,52 @@ def test_every_script_and_every_line_end(text: str, parts: Any) -> None:
     assert len(found) == parts if isinstance(parts, int) else found == parts
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Am 29. Juli begann es.| Es war heiß.",
+        "Der 2. Band fehlt.| Er kam am 1. April.",
+        "1. Mai ist frei.| Der 2. nicht.",
+        "Vom 3. bis 5. Juni war Markt.| Danach nicht.",
+        "Den 3. mars kom han.| Så gik han.",
+        "Karl IV. starb 1378.| Er war alt.",
+        "Ich bin 12.| Er ist 10.",
+        "I am 12.| He is 10.",
+        "He scored 4.| Then he left.",
+        "Take 1. eggs and 2. milk.| Stir.",
+        "Steps: 1. Mix.| 2. Bake.",
+        "See Eq. (3) and Eqs. 4 to 6.| Vol. 2 has more.",
+        "Abb. 5 zeigt es.| Das ist z. B. Gold.",
+        "The answer is c.| Because of the tin.",
+        "He chose b.| It was right.",
+        "Option e.| Paris is none.",
+        "He drank i.e. Tea.",
+    ],
+)
+def test_numbers_and_letters_before_a_full_stop(text: str) -> None:
+    assert parts_of(text.replace("|", "")) == text.split("| ")
+
+
+@pytest.mark.parametrize(
+    ("text", "cuts"),
+    [
+        ("River: Inn|Length: 517 km", True),
+        ("> **River**: Inn|> **Length**: 517 km", True),
+        ("Facts|river: Inn|length: 517 km|It is cold.", True),
+        ("名称:因河|长度: 517 公里", True),
+        ("• oak|• elm", True),
+        ("a) oak|b) elm", True),
+        ("Oak Hall|Elm House", True),
+        ("He said: go|and then: run.", False),
+        ("The river flows by the|Stadt of Linz: slowly|it goes.", False),
+        ("Roses are red,|Violets are blue", False),
+    ],
+)
+def test_lines_without_bullets(text: str, cuts: bool) -> None:
+    lines = text.replace("> ", "").split("|") if cuts else [text.replace("|", "\n")]
+    assert parts_of(text.replace("|", "\n")) == lines
+
+
 def test_a_text_without_a_full_stop_is_cut_at_spaces() -> None:
     parts = parts_of("word " * 1_000)
     assert max(map(len, parts)) <= 1_000
