@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from snne_guard.engine.vocabulary import COMPLETE, REFUSED
-from snne_guard.text import is_visible
+from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Cost, Reply
 
 __all__ = [
@@ -54,7 +54,7 @@ def read_reply(
         >>> read_reply(text="Par", finish_reason="length").truncated
         True
     """
-    text = _without_reasoning(text)
+    text = without_reasoning(text)
     values, tokens = read_logprobs(logprobs, text=text)
     tool_calls = _canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
@@ -79,6 +79,13 @@ def read_reply(
     )
 
 
+_DETAILS = ("input_token_details", "output_token_details")
+_CACHE_WRITES = (
+    *("cache_creation", "cache_write_tokens"),
+    *("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"),  # of Anthropic
+)
+
+
 def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     """Return what one request took, whatever number of replies it brought.
 
@@ -97,6 +104,14 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     counts: dict[str, Any] = {}
     for name, value in mapping_of(usage).items():
         counts |= value if isinstance(value, Mapping) else {name: value}  # details
+    # LangChain counts in them what no other field has: audio, tiers of service.
+    sides = {side: mapping_of(mapping_of(usage).get(side)) for side in _DETAILS}
+    details = {
+        f"{side}.{name}": count
+        for side, given in sides.items()
+        for name in given
+        if name not in {"cache_read", "reasoning"} and (count := _count(given, name))
+    }
     least = sum(
         len(reply.token_logprobs or ()) or bool(reply.text) for reply in replies
     )
@@ -106,9 +121,11 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
         attempts=1,
         prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
+        cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
         completion_tokens=least if written is None else written,
         reasoning_tokens=_count(counts, "reasoning_tokens", "reasoning") or 0,
         lower_bound=written is None or written < least,
+        details=details,
     )
 
 
@@ -144,16 +161,6 @@ def is_refused(finish_reason: str | None) -> bool:
     """Return whether a finish reason says that the provider holds the reply back."""
     # Gemini says "content_filter: SAFETY" where it is asked as OpenAI is.
     return (finish_reason or "").lower().partition(":")[0] in REFUSED
-
-
-def _without_reasoning(text: str) -> str:
-    """Return a text without a reasoning block at its very start."""
-    # A closing tag anywhere else hides nothing: the application gets all of it.
-    start = text.lstrip()
-    if not start.startswith("<think>"):
-        return text
-    _, closed, rest = start.partition("</think>")
-    return rest.lstrip() if closed else text
 
 
 def _says_something(text: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import get_usage_metadata_callback
+from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
 from langgraph.graph import START, MessagesState, StateGraph
 
 from snne_guard import Assessment, Cost, Prices, SNNEGuard
@@ -142,3 +145,25 @@ def test_tokens_written_to_a_cache_have_a_price() -> None:
     assert dear.of(cost) == pytest.approx(12.2)
     with pytest.raises(ValueError, match="the price cache_creation"):
         SNNEGuard(chat_openai, prices=Prices(prompt=1, completion=1, cache_creation=-1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_details_of_all_draws_reach_the_message(way: str) -> None:
+    usage = UsageMetadata(
+        input_tokens=9,
+        output_tokens=4,
+        total_tokens=13,
+        input_token_details={"cache_read": 2, "ephemeral_5m_input_tokens": 3},  # type: ignore[typeddict-unknown-key]
+        output_token_details={"audio": 1},
+    )
+    said = cycle([AIMessage("Paris", usage_metadata=usage)])
+    guard = SNNEGuard(GenericFakeChatModel(messages=said), n=3, **REFUSING)
+    message = ask(guard, way)
+    assert message.usage_metadata == {
+        "input_tokens": 27,
+        "output_tokens": 12,
+        "total_tokens": 39,
+        "input_token_details": {"cache_read": 6, "ephemeral_5m_input_tokens": 9},
+        "output_token_details": {"audio": 3},
+    }
+    assert metadata_of(message)["cost"]["cache_creation_tokens"] == 9
