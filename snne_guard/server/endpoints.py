@@ -23,9 +23,9 @@ from starlette.routing import Route
 
 from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
-from snne_guard.files import json_object
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.scorers import score
+from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
 from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.keys import Access, KeyTable
@@ -36,9 +36,6 @@ from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
 
 __all__ = ["Service"]
-
-MAX_BODY = 32 * 2**20
-"""Bytes that the body of a request to be guarded may have."""
 
 _Chunks = openai.AsyncStream[ChatCompletionChunk]
 _Events = openai.AsyncStream[ResponseStreamEvent]
@@ -77,6 +74,7 @@ class Service:
         self._keys = KeyTable(config)
         self._upstream = config.upstream.rstrip("/")
         self._http = UpstreamClient()
+        self._bodies = BodyReader()
         self._scoring = asyncio.Semaphore(2)
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
         self._settings: dict[str, GuardSettings] = {}
@@ -143,8 +141,8 @@ class Service:
 
     async def _answer(self, request: Request, access: Access) -> Response:
         path = request.url.path.removeprefix("/v1")
-        content = await _content(request)
-        body = json_object(content)
+        content = await read_body(request)
+        body = await self._bodies.read(content, key=access.key)
         if body.get("background") and path == "/responses":
             if self._settings[access.policy].withholds:
                 raise Fault(400, "background answers cannot be held back")
@@ -187,7 +185,8 @@ class Service:
     # -- Answers that exist already ----------------------------------------------------
 
     async def _score(self, request: Request, access: Access) -> Response:
-        given = _ToScore(**json_object(await _content(request)))
+        content = await read_body(request)
+        given = _ToScore(**await self._bodies.read(content, key=access.key))
         if sum(map(len, [*given.answers, given.question or ""])) > _LONGEST:
             raise Fault(400, f"expected at most {_LONGEST} characters to compare")
         settings = self._settings[access.policy]
@@ -208,7 +207,8 @@ class Service:
         )
 
     async def _assess(self, request: Request, access: Access) -> Response:
-        body = json_object(await _content(request))
+        content = await read_body(request)
+        body = await self._bodies.read(content, key=access.key)
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
             raise Fault(400, "expected answer to be a text")
@@ -222,17 +222,6 @@ class Service:
             extra_headers=draw_headers(request, access),
         )
         return JSON(assessment.to_metadata())
-
-
-async def _content(request: Request) -> bytes:
-    """Return the body of a request, if it is not too large."""
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MAX_BODY:
-            message = f"the body has more than {MAX_BODY} bytes"
-            raise Fault(413, message, code="request_too_large")
-    return bytes(content)
 
 
 async def _events(opening: Awaitable[Any], end: bytes) -> AsyncGenerator[bytes]:

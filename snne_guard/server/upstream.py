@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncGenerator, Collection
+from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -32,6 +33,9 @@ PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """What is passed through: paths, and the methods that each takes."""
 
+MAX_REPLY = 64 * 2**20
+"""Bytes that a reply may have once it is decompressed; what passes through may more."""
+
 _POOLS = 16
 _AT_ONCE = 16
 """Requests that one pool takes before the next one is filled."""
@@ -53,6 +57,23 @@ _SENT_WITH_OWN_KEY = frozenset(
 """Headers that are safe with the server's own upstream key: none selects an account."""
 _SENT_WITH_DRAWS = ("idempotency-key", "x-client-request-id", "x-request-id")
 _ACCOUNTS = ("OpenAI-Organization", "OpenAI-Project")  # as the package spells them
+
+
+class _Reply(httpx2.Response):
+    """A reply of limited size, however small it was compressed."""
+
+    async def aiter_bytes(
+        self, chunk_size: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield what the reply says."""
+        size = 0
+        async with aclosing(super().aiter_bytes(chunk_size)) as parts:
+            async for part in parts:
+                size += len(part)
+                if size > MAX_REPLY:
+                    message = "the reply is too large"
+                    raise openai.APIError(message, self.request, body=None)
+                yield part
 
 
 class UpstreamClient(httpx2.AsyncClient):
@@ -81,13 +102,19 @@ class UpstreamClient(httpx2.AsyncClient):
     async def send(
         self,
         request: httpx2.Request,
+        *,
+        stream: bool = False,
         **options: Any,  # noqa: ANN401 - those of the class above
     ) -> httpx2.Response:
         """Send a request, as the class above does."""
         pool = self._pools[self._opening // _AT_ONCE % _POOLS]
         self._opening += 1
         try:
-            return await pool.send(request, **options)
+            reply = await pool.send(request, stream=True, **options)
+            reply.__class__ = _Reply
+            if not stream:
+                await reply.aread()
+            return reply
         finally:
             self._opening -= 1
 

@@ -53,7 +53,7 @@ def test_requests_pass_and_say_so(
 def test_bodies_are_not_limited(
     running: Running, upstream: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("snne_guard.server.endpoints.MAX_BODY", 100)
+    monkeypatch.setattr("snne_guard.server.bodies.MAX_BODY", 100)
 
     def parts() -> Iterator[bytes]:
         for _ in range(100):
