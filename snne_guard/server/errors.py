@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,7 +24,7 @@ from snne_guard.errors import (
 )
 from snne_guard.files import first_problem, json_object
 
-__all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of"]
+__all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of", "without"]
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ UPSTREAM_ERRORS = (openai.APIError, httpx2.HTTPError, SamplingError, JSONDecodeE
 _PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
 
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|(.))")
 _CODES = {400: "invalid_request", 404: "unknown_url", 502: "upstream_failed"}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -97,18 +99,33 @@ def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
     if not response.is_error:  # redirects are not followed
         return Fault(502, f"the upstream answered with status {status}")
     body = None
-    with suppress(InputError):
-        content = response.content
-        body = json_object(
-            content.replace(secret.encode(), b"***") if secret else content
-        )
+    with suppress(InputError, RecursionError):
+        body = without(secret, json_object(response.content))
     return Fault(
         status,
         f"the upstream answered with status {status} and no JSON",
         code="upstream_failed",
-        headers={name: given[name] for name in _PASSED_ON if name in given},
+        headers={
+            name: without(secret, given[name]) for name in _PASSED_ON if name in given
+        },
         body=body,
     )
+
+
+def without(secret: str | None, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return a value of decoded JSON with ``***`` in place of the server's key."""
+    if not secret:
+        return value
+    if isinstance(value, dict):
+        return {without(secret, k): without(secret, v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [without(secret, each) for each in value]
+    if not isinstance(value, str):
+        return value
+    hidden = value.replace(secret, "***")
+    # A text may quote JSON, in which the key looks different.
+    plain = _ESCAPED.sub(lambda found: found[2] or chr(int(found[1], 16)), hidden)
+    return "***" if secret in plain else hidden
 
 
 def _withheld(error: UncertainAnswerError) -> Fault:

@@ -187,6 +187,11 @@ async def forward(
     if own_key:
         dropped |= {b"set-cookie", *(name.lower().encode() for name in _ACCOUNTS)}
     passed.raw_headers = _kept(response.headers.raw, dropped)
+    if access.secret:
+        key = access.secret.encode()
+        passed.raw_headers = [
+            (name, value.replace(key, b"***")) for name, value in passed.raw_headers
+        ]
     passed.raw_headers.append((b"x-snne-guard", b"passthrough"))
     return passed
 
