@@ -27,18 +27,25 @@ from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.scorers import score
 from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
-from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
+from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of, without
 from snne_guard.server.keys import Access, KeyTable
 from snne_guard.server.metrics import Metrics
 from snne_guard.server.replies import JSON, event_of, event_stream
-from snne_guard.server.upstream import PASSED, UpstreamClient, draw_headers, forward
+from snne_guard.server.upstream import (
+    PASSED,
+    UpstreamClient,
+    UpstreamStream,
+    draw_headers,
+    forward,
+    readable,
+)
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
 
 __all__ = ["Service"]
 
-_Chunks = openai.AsyncStream[ChatCompletionChunk]
-_Events = openai.AsyncStream[ResponseStreamEvent]
+_Chunks = UpstreamStream[ChatCompletionChunk]
+_Events = UpstreamStream[ResponseStreamEvent]
 _APIS: dict[str, tuple[type[Any], type[Any], bytes]] = {
     "/chat/completions": (ChatCompletion, _Chunks, b"data: [DONE]\n\n"),
     "/responses": (OpenAIResponse, _Events, b""),
@@ -156,10 +163,11 @@ class Service:
             options={"headers": draw_headers(request, access)},
         )
         if body.get("stream"):
-            events = _events(post(stream=True, stream_cls=stream_cls), end)
+            opening = post(stream=True, stream_cls=stream_cls)
+            events = _events(opening, end, access.secret)
             fault = partial(self._fault, access=access)
             return await event_stream(events, fault_of=fault)
-        fields = _fields(await post())
+        fields = _fields(await post(), access.secret)
         record = fields["snne_guard"]
         headers = {
             f"x-snne-guard-{name}": str(record[name])
@@ -224,19 +232,24 @@ class Service:
         return JSON(assessment.to_metadata())
 
 
-async def _events(opening: Awaitable[Any], end: bytes) -> AsyncGenerator[bytes]:
+async def _events(
+    opening: Awaitable[Any], end: bytes, secret: str | None
+) -> AsyncGenerator[bytes]:
     async with await opening as stream:
         async for part in stream:
-            yield event_of(_fields(part))
+            yield event_of(_fields(part, secret))
     yield end
 
 
-def _fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - of whatever API
+def _fields(answer: Any, secret: str | None) -> dict[str, Any]:  # noqa: ANN401 - of whatever API
     """Return an answer or a part of one as it goes out."""
-    fields: dict[str, Any] = answer.to_dict(mode="json", warnings=False)
+    with readable():
+        fields: dict[str, Any] = answer.to_dict(mode="json", warnings=False)
     record = fields.get("snne_guard")
-    if record is not None:
-        for place in (fields, fields.get("response") or {}):
+    for place in (fields, fields.get("response") or {}):
+        if place.get("error"):
+            place["error"] = without(secret, place["error"])
+        if record is not None:
             _sum_up(place.get("usage"), record)
     return fields
 

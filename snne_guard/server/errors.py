@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from json import JSONDecodeError
 from typing import Any
 
 import httpx2
@@ -28,8 +28,8 @@ __all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of", "without"]
 
 _log = logging.getLogger(__name__)
 
-UPSTREAM_ERRORS = (openai.APIError, httpx2.HTTPError, SamplingError, JSONDecodeError)
-"""What is raised where the upstream failed."""
+UPSTREAM_ERRORS = (openai.OpenAIError, httpx2.HTTPError, SamplingError, OverflowError)
+"""What is raised where the upstream failed; no number of a client's can overflow."""
 
 _PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
@@ -79,6 +79,8 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     """
     if isinstance(error, openai.APIStatusError | httpx2.HTTPStatusError):
         return _of_status(error.response, secret=secret)
+    if isinstance(error, openai.APIError) and error.body:
+        return _of_stream(error, secret=secret)
     for kinds, make in _FAULTS.items():
         if isinstance(error, kinds):
             return make(error)
@@ -101,6 +103,7 @@ def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
     body = None
     with suppress(InputError, RecursionError):
         body = without(secret, json_object(response.content))
+        json.dumps(body)  # what is just not too deep to be read may be so to be sent
     return Fault(
         status,
         f"the upstream answered with status {status} and no JSON",
@@ -110,6 +113,15 @@ def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
         },
         body=body,
     )
+
+
+def _of_stream(error: openai.APIError, *, secret: str | None) -> Fault:
+    """Return what an upstream said of an error when it had begun to answer."""
+    said = error.body if isinstance(error.body, dict) else {"message": str(error.body)}
+    said = without(secret, said)
+    fault = Fault(502, str(said.get("message") or _NO_ANSWER))
+    fault.body["error"] |= said
+    return fault
 
 
 def without(secret: str | None, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Collection, Generator
+from contextlib import aclosing, contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import openai
@@ -14,7 +14,16 @@ from starlette.requests import Request
 from snne_guard.server.keys import Access
 from snne_guard.server.replies import ClosingStream
 
-__all__ = ["PASSED", "UpstreamClient", "draw_headers", "forward"]
+__all__ = [
+    "PASSED",
+    "UpstreamClient",
+    "UpstreamStream",
+    "draw_headers",
+    "forward",
+    "readable",
+]
+
+T = TypeVar("T")
 
 PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/v1/models", ("GET",)),
@@ -71,9 +80,40 @@ class _Reply(httpx2.Response):
             async for part in parts:
                 size += len(part)
                 if size > MAX_REPLY:
-                    message = "the reply is too large"
-                    raise openai.APIError(message, self.request, body=None)
+                    message = "the upstream's reply is too large"
+                    raise openai.OpenAIError(message)
                 yield part
+
+    def json(self, **options: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Return what the reply says."""
+        with readable():
+            return super().json(**options)
+
+
+class UpstreamStream(openai.AsyncStream[T]):
+    """A stream in which what the upstream says of an error is raised."""
+
+    async def __aiter__(self) -> AsyncGenerator[T]:
+        """Yield the parts."""
+        with readable():
+            async for part in super().__aiter__():
+                said: Any = part
+                # Some send the error itself, which the package takes for a part.
+                if isinstance(getattr(said, "message", None), str):
+                    body = said.to_dict(mode="json", warnings=False)
+                    request = self.response.request
+                    raise openai.APIError(said.message, request, body=body)
+                yield part
+
+
+@contextmanager
+def readable() -> Generator[None]:
+    """Raise what counts as the upstream's failure where its JSON makes no sense."""
+    try:
+        yield
+    except (ValueError, RecursionError) as error:  # broken, deep, or of long numbers
+        message = "the upstream's reply cannot be read"
+        raise openai.OpenAIError(message) from error
 
 
 class UpstreamClient(httpx2.AsyncClient):
