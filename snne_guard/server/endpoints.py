@@ -97,7 +97,7 @@ class Service:
                 count = partial(metrics.count, name)
                 options["observers"] = [SimpleNamespace(on_assessment=count)]
                 self._guards[name] = guard_client(client, **options)
-            except (ConfigurationError, TypeError) as error:
+            except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"
                 raise ConfigurationError(msg) from None
 

@@ -50,7 +50,7 @@ Write = Callable[[str], Path]
 def write(tmp_path: Path) -> Write:
     def write(text: str) -> Path:
         path = tmp_path / "serve.toml"
-        path.write_text(text)
+        path.write_text(text, errors="surrogatepass")
         return path
 
     return write
@@ -100,6 +100,14 @@ def test_options_and_the_environment_go_before_the_file(
         ("upstream =", "up =", "expected an upstream, such as --upstream https"),
         (key("a")["sha256"], "sk-my-own-key", "keys.team-a.sha256: String should"),
         ("upstream =", "upstream", "is not valid TOML"),
+        ("n = 6", "n = " + "[" * 5000 + "]" * 5000, "TOML: it is nested too deeply"),
+        ("n = 6", "n = " + "9" * 5000, "is not valid TOML: Exceeds the limit"),
+        ("n = 6", "n = " + "9" * 4000, "policy standard: expected n to be a whole"),
+        ("n = 6", "n = 1_000_000_000_000_000_000", "and at most 10000, got 1000"),
+        ("n = 6", "n = 0x" + "f" * 9000, "policy standard: Exceeds the limit"),
+        ("0.2", "1e999", "policy strict: expected threshold"),
+        ("completion = 4", "completion = nan", "policy standard: expected the price"),
+        ("upstream =", 'x = "\ud800"\nupstream =', "is not valid TOML: 'utf-8' codec"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(
