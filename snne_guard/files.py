@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -43,14 +43,23 @@ def replace_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
         partial.unlink(missing_ok=True)
 
 
-def json_object(content: bytes) -> dict[str, Any]:
+def json_object(
+    content: bytes, *, number: Callable[[str], float] | None = None
+) -> dict[str, Any]:
     """Return the JSON object that some bytes are.
+
+    Args:
+        content: The bytes.
+        number: What makes a number, or NaN, of its text; None: as Python does.
 
     Raises:
         InputError: They are something else. The message quotes nothing of them.
     """
     try:
-        value = json.loads(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        value = json.loads(
+            text, parse_int=number, parse_float=number, parse_constant=number
+        )
     except UnicodeDecodeError as error:
         msg = f"expected UTF-8, but byte {error.start} is not"
         raise InputError(msg) from None

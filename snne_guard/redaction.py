@@ -9,16 +9,25 @@ __all__ = ["without_secrets"]
 
 _SHORTEST_SECRET = 8
 _SECRETS = (
-    # Keys that show what they are.
-    (re.compile(r"\b(?:(?:sk|gsk|xai|pplx|hf)[-_]|AIza|Bearer )[\w-]{8,}"), "***"),
-    # user:password@ in an address.
-    (re.compile(r"://[^\s/]+@"), "://***@"),
-    # What stands behind such a name, as in "x-api-key: ..." or {'password': '...'}.
+    # Keys that show what they are, and web tokens with all their parts.
     (
         re.compile(
-            r"((?:api[-_ ]?key|authorization|password|secret|token)"
-            r"(?: provided)?[\"']?\s*[:=]\s*[\"']?(?:(?:basic|bearer|token) )?)"
-            r"[^\s\"',;&}]+",
+            r"\b(?:(?:(?:sk|gsk|xai|pplx|hf)[-_]|AIza)[\w-]{8,}"
+            r"|eyJ[\w-]{8,}(?:\.[\w-]*)+|(?i:bearer)\s+[\w.~+/=-]{8,})"
+        ),
+        "***",
+    ),
+    # user:password@ in an address.
+    (re.compile(r"://[^\s/]+@"), "://***@"),
+    # What stands behind such a name, as in "x-api-key: ...", {'password': '...'},
+    # ("api-key", "...") or ?key=...
+    (
+        re.compile(
+            r"((?:(?:api|subscription)[-_ ]?key|authorization|password|secret|token"
+            r"|(?<=[?&])key)(?: provided)?(?:(?:\\*[\"'])?\s*[:=]|\\*[\"']\s*,)"
+            r"\s*(?:b?\\*[\"'])?(?:(?:basic|bearer|token|apikey)\s+)?)"
+            r"(?:(?<=\")(?:[^\"\\\n]|\\(?!\"))+|(?<=')(?:[^'\\\n]|\\(?!'))+"
+            r"|[^\s\"'\\,;&}]+)",
             re.IGNORECASE,
         ),
         r"\1***",

@@ -260,6 +260,8 @@ class GuardSettings:
         what = "n, with a self-check," if self.self_check_used else "n"
         least = 2 + bool(self.self_check_used) + (not self.include_answer)
         check_whole(self.n, what=what, least=least)
+        # A slip of the keyboard must not plan for so many draws that memory ends.
+        check_whole(self.n, what=what, least=least, most=10_000)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         for price in ("prompt", "completion", "cached", "cache_creation"):

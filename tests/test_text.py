@@ -31,6 +31,29 @@ def test_a_text_from_outside_steers_no_terminal() -> None:
         ("Incorrect API key provided: hunter2.", "Incorrect API key provided: ***"),
         ("http://me:hunter2@host/path", "http://***@host/path"),
         ("postgres://me:hun@ter2@host", "postgres://***@host"),
+        ("sent bearer  aB3.x~y+z/w=== here", "sent *** here"),
+        ("BEARER abcd-efgh", "***"),
+        ("a bearer of news", "a bearer of news"),
+        ("authorization: bearer  hunter2", "authorization: bearer  ***"),
+        ("got eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0-dXJl, no", "got ***, no"),
+        ("Bearer eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0", "***"),
+        ("GET /v1/models?key=hunter2&n=3", "GET /v1/models?key=***&n=3"),
+        ("https://a/b?n=3&api_key=hunter2", "https://a/b?n=3&api_key=***"),
+        ("the key=value of a map", "the key=value of a map"),
+        ("{'api-key': 'hunter2', 'n': 3}", "{'api-key': '***', 'n': 3}"),
+        ('[("x-api-key", "hunter2")]', '[("x-api-key", "***")]'),
+        (
+            "(b'Api-Key', b'hunter2'), (b'n', b'3')",
+            "(b'Api-Key', b'***'), (b'n', b'3')",
+        ),
+        ("{b'api-key': b'hunter2'}", "{b'api-key': b'***'}"),
+        ("('authorization', 'Bearer hunter2')", "('authorization', 'Bearer ***')"),
+        ("ocp-apim-subscription-key: hunter2", "ocp-apim-subscription-key: ***"),
+        ('{"password": "hunter2 is o\'clock"}', '{"password": "***"}'),
+        (
+            r'"{\"api_key\": \"hunter2\", \"n\": 3}"',
+            r'"{\"api_key\": \"***\", \"n\": 3}"',
+        ),
         ("max_tokens: 500 is too many", "max_tokens: 500 is too many"),
         ("ask me@host, at http://host/a@b", "ask me@host, at http://host/a@b"),
     ],
@@ -47,7 +70,22 @@ def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "text",
-    ["token", "token:", "token ", "token: ", "://", "://a", "api key provided", "sk-"],
+    [
+        "token",
+        "token:",
+        "token ",
+        "token: ",
+        "://",
+        "://a",
+        "api key provided",
+        "sk-",
+        "bearer ",
+        "eyJ.",
+        "token='",
+        "token=\\",
+        "'token',",
+        "?key=",
+    ],
 )
 def test_secrets_are_found_in_linear_time(text: str) -> None:
     start = time.monotonic()

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,11 +21,30 @@ from snne_guard.views import VIEWS
 
 __all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
 
-SETTINGS = (
-    *("model", "n", "include_answer", "temperature", "method", "similarity"),
-    *("anchor", "self_check", "self_check_weight", "views"),
-    *("answer_temperature", "top_p", "max_tokens", "stop"),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """What a file may hold of each setting."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    model: str | None = None
+    n: int | None = None
+    include_answer: bool | None = None
+    temperature: float | None = None
+    method: str | None = None
+    similarity: str | None = None
+    anchor: float | None = None
+    self_check: str | None = None
+    self_check_weight: float | None = None
+    views: list[str] | None = None
+    answer_temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: str | list[str] | None = None
+
+
+SETTINGS = tuple(each.name for each in fields(_Settings))
 """Names of the settings that a calibration is bound to."""
 
 _GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity")
@@ -203,7 +222,7 @@ class Calibration:
         if self.settings.get("self_check") is not None:
             options["self_check"] = SelfCheck(
                 prompt=self.settings["self_check"],
-                weight=self.settings["self_check_weight"],
+                weight=self.settings.get("self_check_weight", 0),
             )
         views = self.settings.get("views") or []
         if views and VIEWS.keys() >= {*views}:  # others only the user can give
@@ -235,11 +254,16 @@ class Calibration:
         try:
             # By way of JSON: it has no tuples, so lists are taken for them.
             plain = json.dumps(_unsealed(json_object(content)))
-            return TypeAdapter(cls).validate_json(plain)
+            loaded = TypeAdapter(cls).validate_json(plain)
+            TypeAdapter(_Settings).validate_json(json.dumps(loaded.settings))
         except ValidationError as error:
             problem = f"expected a Calibration; {first_problem(error)}"
         except InputError as error:
             problem = str(error)
+        except RecursionError:
+            problem = "its values are nested too deeply"
+        else:
+            return loaded
         msg = f"cannot read {os.fspath(path)!r}: {problem}"
         raise InputError(msg)
 

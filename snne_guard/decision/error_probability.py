@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from snne_guard.checks import check_number, check_whole
 from snne_guard.decision.labels import graded_answers
 from snne_guard.errors import MissingExtraError
 from snne_guard.files import STRICT
@@ -37,6 +38,9 @@ class ErrorProbability:
         c: Intercept of the log-odds of an error.
         n_labels: Graded answers that it was learnt from.
 
+    Raises:
+        ConfigurationError: If a weight or the number of answers is negative.
+
     Example:
         >>> u = [step / 100 for step in range(100)]
         >>> p_wrong = ErrorProbability.fit(u, [score < 0.6 for score in u])
@@ -50,6 +54,11 @@ class ErrorProbability:
     b: float
     c: float
     n_labels: int
+
+    def __post_init__(self) -> None:
+        check_number(self.a, what="a", least=0)
+        check_number(self.b, what="b", least=0)
+        check_whole(self.n_labels, what="n_labels", least=0)
 
     def __call__(self, u: float, /) -> float:
         """Return the probability, no closer to 0 or 1 than ``1 / (n_labels + 2)``."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from snne_guard.checks import check_number
+from snne_guard.checks import check_number, check_whole
 from snne_guard.decision import risk_control
 from snne_guard.decision.labels import graded_answers, uncertainties
 from snne_guard.errors import ConfigurationError, InputError
@@ -46,7 +46,7 @@ class Threshold:
 
     Raises:
         ConfigurationError: If the value is neither in [0, 1] nor -1.0, or does not fit
-            the status.
+            the status, or the numbers of answers make no sense.
 
     Example:
         >>> Threshold.fixed(0.4).value
@@ -74,6 +74,10 @@ class Threshold:
         if self.status in {"infeasible", "too_few_labels"} and value != -1.0:
             msg = f"a threshold that is {self.status} accepts nothing; got {value!r}"
             raise ConfigurationError(msg)
+        most = 2**53  # whole numbers that a float can hold
+        for name in ("n_labels", "n_accepted", "n_wrong"):  # each is some of the last
+            check_whole(getattr(self, name), what=name, least=0, most=most)
+            most = getattr(self, name)
         if self.certified:
             _share("alpha", self.alpha)
             _share("delta", self.delta)

@@ -118,9 +118,12 @@ def load_config(
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{file} is not valid TOML: {error}"
-        raise ConfigurationError(msg) from error
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except ValueError as error:  # also bytes that are no UTF-8, or a number too long
+        problem = str(error)
+    msg = f"{file} is not valid TOML: {problem}"
+    raise ConfigurationError(msg)
 
 
 def guard_options(options: Mapping[str, Any]) -> ClientOptions:

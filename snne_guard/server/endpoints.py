@@ -23,25 +23,29 @@ from starlette.routing import Route
 
 from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
-from snne_guard.files import json_object
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.scorers import score
+from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
-from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
+from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of, without
 from snne_guard.server.keys import Access, KeyTable
 from snne_guard.server.metrics import Metrics
 from snne_guard.server.replies import JSON, event_of, event_stream
-from snne_guard.server.upstream import PASSED, UpstreamClient, draw_headers, forward
+from snne_guard.server.upstream import (
+    PASSED,
+    UpstreamClient,
+    UpstreamStream,
+    draw_headers,
+    forward,
+    readable,
+)
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
 
 __all__ = ["Service"]
 
-MAX_BODY = 32 * 2**20
-"""Bytes that the body of a request to be guarded may have."""
-
-_Chunks = openai.AsyncStream[ChatCompletionChunk]
-_Events = openai.AsyncStream[ResponseStreamEvent]
+_Chunks = UpstreamStream[ChatCompletionChunk]
+_Events = UpstreamStream[ResponseStreamEvent]
 _APIS: dict[str, tuple[type[Any], type[Any], bytes]] = {
     "/chat/completions": (ChatCompletion, _Chunks, b"data: [DONE]\n\n"),
     "/responses": (OpenAIResponse, _Events, b""),
@@ -77,6 +81,7 @@ class Service:
         self._keys = KeyTable(config)
         self._upstream = config.upstream.rstrip("/")
         self._http = UpstreamClient()
+        self._bodies = BodyReader()
         self._scoring = asyncio.Semaphore(2)
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
         self._settings: dict[str, GuardSettings] = {}
@@ -92,7 +97,7 @@ class Service:
                 count = partial(metrics.count, name)
                 options["observers"] = [SimpleNamespace(on_assessment=count)]
                 self._guards[name] = guard_client(client, **options)
-            except (ConfigurationError, TypeError) as error:
+            except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"
                 raise ConfigurationError(msg) from None
 
@@ -143,8 +148,8 @@ class Service:
 
     async def _answer(self, request: Request, access: Access) -> Response:
         path = request.url.path.removeprefix("/v1")
-        content = await _content(request)
-        body = json_object(content)
+        content = await read_body(request)
+        body = await self._bodies.read(content, key=access.key)
         if body.get("background") and path == "/responses":
             if self._settings[access.policy].withholds:
                 raise Fault(400, "background answers cannot be held back")
@@ -158,10 +163,11 @@ class Service:
             options={"headers": draw_headers(request, access)},
         )
         if body.get("stream"):
-            events = _events(post(stream=True, stream_cls=stream_cls), end)
+            opening = post(stream=True, stream_cls=stream_cls)
+            events = _events(opening, end, access.secret)
             fault = partial(self._fault, access=access)
             return await event_stream(events, fault_of=fault)
-        fields = _fields(await post())
+        fields = _fields(await post(), access.secret)
         record = fields["snne_guard"]
         headers = {
             f"x-snne-guard-{name}": str(record[name])
@@ -187,7 +193,8 @@ class Service:
     # -- Answers that exist already ----------------------------------------------------
 
     async def _score(self, request: Request, access: Access) -> Response:
-        given = _ToScore(**json_object(await _content(request)))
+        content = await read_body(request)
+        given = _ToScore(**await self._bodies.read(content, key=access.key))
         if sum(map(len, [*given.answers, given.question or ""])) > _LONGEST:
             raise Fault(400, f"expected at most {_LONGEST} characters to compare")
         settings = self._settings[access.policy]
@@ -208,7 +215,8 @@ class Service:
         )
 
     async def _assess(self, request: Request, access: Access) -> Response:
-        body = json_object(await _content(request))
+        content = await read_body(request)
+        body = await self._bodies.read(content, key=access.key)
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
             raise Fault(400, "expected answer to be a text")
@@ -224,30 +232,24 @@ class Service:
         return JSON(assessment.to_metadata())
 
 
-async def _content(request: Request) -> bytes:
-    """Return the body of a request, if it is not too large."""
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MAX_BODY:
-            message = f"the body has more than {MAX_BODY} bytes"
-            raise Fault(413, message, code="request_too_large")
-    return bytes(content)
-
-
-async def _events(opening: Awaitable[Any], end: bytes) -> AsyncGenerator[bytes]:
+async def _events(
+    opening: Awaitable[Any], end: bytes, secret: str | None
+) -> AsyncGenerator[bytes]:
     async with await opening as stream:
         async for part in stream:
-            yield event_of(_fields(part))
+            yield event_of(_fields(part, secret))
     yield end
 
 
-def _fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - of whatever API
+def _fields(answer: Any, secret: str | None) -> dict[str, Any]:  # noqa: ANN401 - of whatever API
     """Return an answer or a part of one as it goes out."""
-    fields: dict[str, Any] = answer.to_dict(mode="json", warnings=False)
+    with readable():
+        fields: dict[str, Any] = answer.to_dict(mode="json", warnings=False)
     record = fields.get("snne_guard")
-    if record is not None:
-        for place in (fields, fields.get("response") or {}):
+    for place in (fields, fields.get("response") or {}):
+        if place.get("error"):
+            place["error"] = without(secret, place["error"])
+        if record is not None:
             _sum_up(place.get("usage"), record)
     return fields
 

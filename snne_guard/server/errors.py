@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from json import JSONDecodeError
 from typing import Any
 
 import httpx2
@@ -23,16 +24,17 @@ from snne_guard.errors import (
 )
 from snne_guard.files import first_problem, json_object
 
-__all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of"]
+__all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of", "without"]
 
 _log = logging.getLogger(__name__)
 
-UPSTREAM_ERRORS = (openai.APIError, httpx2.HTTPError, SamplingError, JSONDecodeError)
-"""What is raised where the upstream failed."""
+UPSTREAM_ERRORS = (openai.OpenAIError, httpx2.HTTPError, SamplingError, OverflowError)
+"""What is raised where the upstream failed; no number of a client's can overflow."""
 
 _PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
 
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|(.))")
 _CODES = {400: "invalid_request", 404: "unknown_url", 502: "upstream_failed"}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -77,6 +79,8 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     """
     if isinstance(error, openai.APIStatusError | httpx2.HTTPStatusError):
         return _of_status(error.response, secret=secret)
+    if isinstance(error, openai.APIError) and error.body:
+        return _of_stream(error, secret=secret)
     for kinds, make in _FAULTS.items():
         if isinstance(error, kinds):
             return make(error)
@@ -97,18 +101,43 @@ def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
     if not response.is_error:  # redirects are not followed
         return Fault(502, f"the upstream answered with status {status}")
     body = None
-    with suppress(InputError):
-        content = response.content
-        body = json_object(
-            content.replace(secret.encode(), b"***") if secret else content
-        )
+    with suppress(InputError, RecursionError):
+        body = without(secret, json_object(response.content))
+        json.dumps(body)  # what is just not too deep to be read may be so to be sent
     return Fault(
         status,
         f"the upstream answered with status {status} and no JSON",
         code="upstream_failed",
-        headers={name: given[name] for name in _PASSED_ON if name in given},
+        headers={
+            name: without(secret, given[name]) for name in _PASSED_ON if name in given
+        },
         body=body,
     )
+
+
+def _of_stream(error: openai.APIError, *, secret: str | None) -> Fault:
+    """Return what an upstream said of an error when it had begun to answer."""
+    said = error.body if isinstance(error.body, dict) else {"message": str(error.body)}
+    said = without(secret, said)
+    fault = Fault(502, str(said.get("message") or _NO_ANSWER))
+    fault.body["error"] |= said
+    return fault
+
+
+def without(secret: str | None, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return a value of decoded JSON with ``***`` in place of the server's key."""
+    if not secret:
+        return value
+    if isinstance(value, dict):
+        return {without(secret, k): without(secret, v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [without(secret, each) for each in value]
+    if not isinstance(value, str):
+        return value
+    hidden = value.replace(secret, "***")
+    # A text may quote JSON, in which the key looks different.
+    plain = _ESCAPED.sub(lambda found: found[2] or chr(int(found[1], 16)), hidden)
+    return "***" if secret in plain else hidden
 
 
 def _withheld(error: UncertainAnswerError) -> Fault:

@@ -23,6 +23,7 @@ class Access:
 
     Attributes:
         policy: The policy that holds for it.
+        key: Name of its key, blank where there are no keys.
         files: Whether it may use ``/v1/files``.
         authorization: The header that is sent upstream; None: none is.
         secret: The server's own key for the upstream, blank if it needs none; None if
@@ -30,6 +31,7 @@ class Access:
     """
 
     policy: str
+    key: str = ""
     files: bool = True
     authorization: str | None = field(default=None, repr=False)
     secret: str | None = field(default=None, repr=False)
@@ -55,7 +57,7 @@ class KeyTable:
             raise ConfigurationError(msg)
         self._policies = [*config.policies]
         self._keys = [
-            (bytes.fromhex(key.sha256), key, _upstream_key(name, key))
+            (bytes.fromhex(key.sha256), name, key, _upstream_key(name, key))
             for name, key in config.keys.items()
         ]
 
@@ -73,17 +75,18 @@ class KeyTable:
         digest = hashlib.sha256(given.strip().encode("latin-1")).digest()  # as it came
         # All are compared, so that the timing does not reveal which one matches.
         matching = [
-            (key, secret)
-            for known, key, secret in self._keys
+            (name, key, secret)
+            for known, name, key, secret in self._keys
             if hmac.compare_digest(known, digest)
         ]
         # An empty key has a hash, too, and somebody may have put it in the table.
         if scheme.lower() != "bearer" or not given.strip() or not matching:
             message = "the key is missing or unknown"
             raise Fault(401, message, code="invalid_api_key")
-        key, secret = matching[0]
+        name, key, secret = matching[0]
         return Access(
             policy=_chosen(headers, key.policies),
+            key=name,
             files=key.files,
             authorization=f"Bearer {secret}" if secret else None,
             secret=secret,

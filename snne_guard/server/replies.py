@@ -81,7 +81,8 @@ async def event_stream(
         except Exception as error:  # noqa: BLE001 - the client is told of it
             fault = fault_of(error)
             # Clients of one API look for ``error``, those of the other for ``message``.
-            fields = {"error": {"message": str(fault)}, **fault.body, "type": "error"}
+            said = {"message": str(fault)}
+            fields = {**said, "error": said, **fault.body, "type": "error"}
             yield event_of(fields)
 
     stream = ClosingStream(sent(), close=parts.aclose, media_type="text/event-stream")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncGenerator, Collection, Generator
+from contextlib import aclosing, contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import openai
@@ -13,7 +14,16 @@ from starlette.requests import Request
 from snne_guard.server.keys import Access
 from snne_guard.server.replies import ClosingStream
 
-__all__ = ["PASSED", "UpstreamClient", "draw_headers", "forward"]
+__all__ = [
+    "PASSED",
+    "UpstreamClient",
+    "UpstreamStream",
+    "draw_headers",
+    "forward",
+    "readable",
+]
+
+T = TypeVar("T")
 
 PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/v1/models", ("GET",)),
@@ -31,6 +41,9 @@ PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("/v1/files/{file}/content", ("GET",)),
 )
 """What is passed through: paths, and the methods that each takes."""
+
+MAX_REPLY = 64 * 2**20
+"""Bytes that a reply may have once it is decompressed; what passes through may more."""
 
 _POOLS = 16
 _AT_ONCE = 16
@@ -53,6 +66,54 @@ _SENT_WITH_OWN_KEY = frozenset(
 """Headers that are safe with the server's own upstream key: none selects an account."""
 _SENT_WITH_DRAWS = ("idempotency-key", "x-client-request-id", "x-request-id")
 _ACCOUNTS = ("OpenAI-Organization", "OpenAI-Project")  # as the package spells them
+
+
+class _Reply(httpx2.Response):
+    """A reply of limited size, however small it was compressed."""
+
+    async def aiter_bytes(
+        self, chunk_size: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield what the reply says."""
+        size = 0
+        async with aclosing(super().aiter_bytes(chunk_size)) as parts:
+            async for part in parts:
+                size += len(part)
+                if size > MAX_REPLY:
+                    message = "the upstream's reply is too large"
+                    raise openai.OpenAIError(message)
+                yield part
+
+    def json(self, **options: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Return what the reply says."""
+        with readable():
+            return super().json(**options)
+
+
+class UpstreamStream(openai.AsyncStream[T]):
+    """A stream in which what the upstream says of an error is raised."""
+
+    async def __aiter__(self) -> AsyncGenerator[T]:
+        """Yield the parts."""
+        with readable():
+            async for part in super().__aiter__():
+                said: Any = part
+                # Some send the error itself, which the package takes for a part.
+                if isinstance(getattr(said, "message", None), str):
+                    body = said.to_dict(mode="json", warnings=False)
+                    request = self.response.request
+                    raise openai.APIError(said.message, request, body=body)
+                yield part
+
+
+@contextmanager
+def readable() -> Generator[None]:
+    """Raise what counts as the upstream's failure where its JSON makes no sense."""
+    try:
+        yield
+    except (ValueError, RecursionError) as error:  # broken, deep, or of long numbers
+        message = "the upstream's reply cannot be read"
+        raise openai.OpenAIError(message) from error
 
 
 class UpstreamClient(httpx2.AsyncClient):
@@ -81,13 +142,19 @@ class UpstreamClient(httpx2.AsyncClient):
     async def send(
         self,
         request: httpx2.Request,
+        *,
+        stream: bool = False,
         **options: Any,  # noqa: ANN401 - those of the class above
     ) -> httpx2.Response:
         """Send a request, as the class above does."""
         pool = self._pools[self._opening // _AT_ONCE % _POOLS]
         self._opening += 1
         try:
-            return await pool.send(request, **options)
+            reply = await pool.send(request, stream=True, **options)
+            reply.__class__ = _Reply
+            if not stream:
+                await reply.aread()
+            return reply
         finally:
             self._opening -= 1
 
@@ -160,6 +227,11 @@ async def forward(
     if own_key:
         dropped |= {b"set-cookie", *(name.lower().encode() for name in _ACCOUNTS)}
     passed.raw_headers = _kept(response.headers.raw, dropped)
+    if access.secret:
+        key = access.secret.encode()
+        passed.raw_headers = [
+            (name, value.replace(key, b"***")) for name, value in passed.raw_headers
+        ]
     passed.raw_headers.append((b"x-snne-guard", b"passthrough"))
     return passed
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snne_guard.decision import Calibration
-from snne_guard.errors import InputError
+from snne_guard.errors import ConfigurationError, InputError
 from tests.support.calibrations import CERTIFIED, calibration
 
 KIND = "snne_guard.Calibration"
@@ -113,19 +113,56 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, raw: bytes) -> None:
         ({"threshold": asdict(CERTIFIED) | {"value": 10**400}}, "threshold"),
         ({"threshold": {}}, "threshold.value: Field required"),
         ({"more": 1}, "more"),
+        ({"settings": {"n": "5"}}, "n: Input should be a valid integer"),
+        ({"settings": {"n": True}}, "n: "),
+        ({"settings": {"temperature": [1.0]}}, "temperature: "),
+        ({"settings": {"similarity": {"a": 1}}}, "similarity: "),
+        ({"settings": {"method": 10**400}}, "method: "),
+        ({"settings": {"views": "plain"}}, "views: "),
+        ({"settings": {"stop": [["a"]]}}, "stop"),
+        ({"settings": {"self_check": 5, "self_check_weight": 0.5}}, "self_check: "),
+        ({"threshold": asdict(CERTIFIED) | {"n_accepted": 301}}, "n_accepted"),
+        ({"threshold": asdict(CERTIFIED) | {"n_wrong": -1}}, "n_wrong"),
+        ({"threshold": asdict(CERTIFIED) | {"n_labels": 10**400}}, "n_labels"),
+        ({"probability": {"a": 1, "b": 1, "c": 0, "n_labels": -2}}, "n_labels"),
+        ({"probability": {"a": -1, "b": 1, "c": 0, "n_labels": 60}}, "expected a to"),
     ],
 )
 def test_contents_that_make_no_sense_are_refused_even_when_sealed(
     tmp_path: Path, change: dict[str, Any], says: str
 ) -> None:
     content = asdict(calibration()) | change
-    text = json.dumps(content, separators=(",", ":"))
-    checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    sealed = {"kind": KIND, "format": 2, "checksum": checksum, "content": content}
-    path = tmp_path / "guard.json"
-    path.write_text(json.dumps(sealed), encoding="utf-8")
+    path = sealed(tmp_path, json.dumps(content, separators=(",", ":")))
     with pytest.raises(InputError, match=f"Calibration.*{says}"):
         Calibration.load(path)
+
+
+@pytest.mark.parametrize("levels", [10, 200, 400, 600, 800, 900, 950, 980, 5000])
+@pytest.mark.parametrize("name", ["stop", "more"])
+def test_contents_that_are_deep_are_refused_even_when_sealed(
+    tmp_path: Path, name: str, levels: int
+) -> None:
+    deep = f'{{"{name}":{"[" * levels}{"]" * levels},"settings":{{'
+    text = json.dumps(asdict(calibration()), separators=(",", ":"))
+    path = sealed(tmp_path, text.replace('{"settings":{', deep, 1))
+    with pytest.raises(InputError, match=r"cannot read .*guard\.json"):
+        Calibration.load(path)
+
+
+def test_a_self_check_without_a_weight_is_refused(tmp_path: Path) -> None:
+    content = asdict(calibration()) | {"settings": {"self_check": "Yes or No?"}}
+    path = sealed(tmp_path, json.dumps(content, separators=(",", ":")))
+    with pytest.raises(ConfigurationError, match="weight"):
+        Calibration.load(path).guard_settings()
+
+
+def sealed(folder: Path, content: str) -> Path:
+    """Write the file of a content, which is JSON without spaces."""
+    checksum = "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+    head = f'"kind": "{KIND}", "format": 2, "checksum": "{checksum}"'
+    path = folder / "guard.json"
+    path.write_text(f'{{{head}, "content": {content}}}', encoding="utf-8")
+    return path
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ Write = Callable[[str], Path]
 def write(tmp_path: Path) -> Write:
     def write(text: str) -> Path:
         path = tmp_path / "serve.toml"
-        path.write_text(text)
+        path.write_text(text, errors="surrogatepass")
         return path
 
     return write
@@ -99,6 +100,14 @@ def test_options_and_the_environment_go_before_the_file(
         ("upstream =", "up =", "expected an upstream, such as --upstream https"),
         (key("a")["sha256"], "sk-my-own-key", "keys.team-a.sha256: String should"),
         ("upstream =", "upstream", "is not valid TOML"),
+        ("n = 6", "n = " + "[" * 5000 + "]" * 5000, "TOML: it is nested too deeply"),
+        ("n = 6", "n = " + "9" * 5000, "is not valid TOML: Exceeds the limit"),
+        ("n = 6", "n = " + "9" * 4000, "policy standard: expected n to be a whole"),
+        ("n = 6", "n = 1_000_000_000_000_000_000", "and at most 10000, got 1000"),
+        ("n = 6", "n = 0x" + "f" * 9000, "policy standard: Exceeds the limit"),
+        ("0.2", "1e999", "policy strict: expected threshold"),
+        ("completion = 4", "completion = nan", "policy standard: expected the price"),
+        ("upstream =", 'x = "\ud800"\nupstream =', "is not valid TOML: 'utf-8' codec"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(
@@ -181,21 +190,34 @@ def test_a_key_has_its_policies_and_no_others(
 
 
 @pytest.mark.parametrize(("status", "passed_on"), [(401, 502), (400, 400)])
+@pytest.mark.parametrize(
+    "told",
+    [
+        '{"error": {"message": "Incorrect key: Bearer up/secret"}}',
+        r'{"error": {"message": "Incorrect key: \u0075p\/s\u0065cret!"}}',
+        r'{"error": [[{"up\/secret": ["Incorrect", {"a": "up/s\u0065cret"}]}]]}',
+        r'{"error": "Incorrect: {\"key\": \"\\u0075p\\/secr\\u0065t\"}"}',
+        r'{"error": "Incorrect: \"{\\\"key\\\": \\\"\\\\u0075p\\\\/secret\\\"}\""}',
+    ],
+)
 def test_the_servers_key_is_not_shown_in_what_the_upstream_says(
-    monkeypatch: pytest.MonkeyPatch, status: int, passed_on: int
+    monkeypatch: pytest.MonkeyPatch, told: str, status: int, passed_on: int
 ) -> None:
-    monkeypatch.setenv("UP", "up-secret")
-    told = {"error": {"message": "Incorrect key: Bearer up-secret"}}
-    with Server(always(status=status, body=told)) as upstream:
+    monkeypatch.setenv("UP", "up/secret")
+    headers = {"retry-after": "up/secret"}
+    with Server(always(status=status, body=told, headers=headers)) as upstream:
         keys = {"a": key("a", upstream_key="UP")}
         with serving(upstream.url, keys=keys) as running:
             with pytest.raises(openai.APIStatusError) as caught:
                 running.client("a").chat.completions.create(**CHAT)
         with serving(upstream.url) as running:
-            with pytest.raises(openai.APIStatusError, match="Incorrect"):
+            with pytest.raises(openai.APIStatusError) as own:
                 running.client("mine").chat.completions.create(**CHAT)
-    assert caught.value.status_code == passed_on
-    assert "secret" not in caught.value.response.text
+    answer = caught.value.response
+    assert answer.status_code == passed_on
+    shown = f"{answer.json()} {answer.headers}"
+    assert not any(part in shown for part in ("secret", "cret", "up/", "u0075"))
+    assert own.value.response.json() == json.loads(told)  # the client's own key
 
 
 def test_a_key_may_have_any_letters(upstream: Server) -> None:

@@ -10,13 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import Any
 
 import httpx
 import openai
 import pytest
 
-from tests.server.support import Running, key, port_of, serving
+from tests.server.support import Running, echo, key, port_of, serving
 from tests.support.openai_server import (
     APART,
     CHAT,
@@ -80,6 +81,120 @@ def test_the_client_sees_a_stream_that_broke_off() -> None:
                 list(running.client().chat.completions.create(**CHAT, stream=True))
             with pytest.raises(openai.APIError, match="broke off"):
                 list(running.client().responses.create(**RESPONSES, stream=True))
+
+
+SAID = {"message": "up-secret is out", "type": "out_of_money", "code": "x", "param": 1}
+HIDDEN = {**SAID, "message": "*** is out"}
+CHUNK = {"id": "1", "model": "m", "choices": [{"index": 0, "delta": {"content": "A"}}]}
+BEGUN = {"type": "response.created", "response": {"id": "r", "output": []}}
+FLAT = {**SAID, "type": "error", "sequence_number": 2}
+
+
+def sse(*events: Any, before: str = "") -> bytes:
+    return "".join(f"{before}data: {json.dumps(each)}\n\n" for each in events).encode()
+
+
+@pytest.mark.parametrize("parts", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("path", "part", "end", "told"),
+    [
+        ("chat/completions", CHUNK, sse({"error": SAID}), HIDDEN),
+        ("chat/completions", CHUNK, sse({**CHUNK, "error": SAID}), HIDDEN),
+        ("chat/completions", CHUNK, sse(SAID, before="event: error\n"), HIDDEN),
+        ("chat/completions", CHUNK, sse({"error": "up-secret"}), {"message": "***"}),
+        ("responses", BEGUN, sse({"type": "error", "error": SAID}), HIDDEN),
+        ("responses", BEGUN, sse(FLAT), {**HIDDEN, "type": "error"}),
+    ],
+)
+def test_what_the_upstream_says_of_an_error_inside_a_stream_arrives(
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    part: dict[str, Any],
+    end: bytes,
+    told: dict[str, Any],
+    parts: int,
+) -> None:
+    monkeypatch.setenv("UP", "up-secret")
+    keys = {"a": key("a", upstream_key="UP")}
+    body: dict[str, Any] = {"model": "m", "messages": [], "input": "Hi", "stream": True}
+    with echo() as upstream, serving(upstream.url, keys=keys) as running:
+        upstream.body = sse(*[part] * parts) + end
+        upstream.headers = {"content-type": "text/event-stream"}
+        sent = {"authorization": "Bearer a"}
+        got = running.post(f"/v1/{path}", json=body, headers=sent)
+        api: Any = running.client("a")
+        api = api.responses if path == "responses" else api.chat.completions
+        with pytest.raises(openai.APIError) as caught:
+            given = "input" if path == "responses" else "messages"
+            list(api.create(model="m", stream=True, **{given: body[given]}))
+    # Each part is held back until the next one has come.
+    assert got.status_code == (200 if parts > 1 else 502)
+    last = got.text.strip().rpartition("data: ")[2]
+    assert told.items() <= json.loads(last)["error"].items()
+    assert told["message"] in str(caught.value)
+    assert "secret" not in got.text
+
+
+def test_a_response_that_failed_says_why_without_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UP", "up-secret")
+    keys = {"a": key("a", upstream_key="UP")}
+    failed = {"id": "r", "output": [], "status": "failed", "error": SAID}
+    sent = {"authorization": "Bearer a"}
+    with echo() as upstream, serving(upstream.url, keys=keys) as running:
+        upstream.headers = {"content-type": "application/json"}
+        upstream.body = json.dumps(failed).encode()
+        whole = running.post("/v1/responses", json=RESPONSES, headers=sent).text
+        upstream.headers = {"content-type": "text/event-stream"}
+        upstream.body = sse(BEGUN, {"type": "response.failed", "response": failed})
+        body = {**RESPONSES, "stream": True}
+        stream = running.post("/v1/responses", json=body, headers=sent).text
+    for told in (whole, stream):
+        assert "*** is out" in told
+        assert "secret" not in told
+
+
+NONSENSE = (b"[" * 100_000, b"9" * 5000, b"{", b'"\xff"')
+
+
+@pytest.mark.parametrize(
+    ("status", "value"),
+    [*product([200, 400], NONSENSE), (200, b"[" * 700 + b"]" * 700)],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_that_makes_no_sense_is_the_upstreams_failure(
+    *, caplog: pytest.LogCaptureFixture, value: bytes, stream: bool, status: int
+) -> None:
+    with echo() as upstream, serving(upstream.url) as running:
+        choice = b'{"delta": {"content": "A"}, "message": {"content": "A"}}'
+        upstream.body = b'{"choices": [' + choice + b'], "x": ' + value + b"}"
+        kind = "application/json"
+        if stream and status == 200:
+            upstream.body, kind = (
+                b"data: " + upstream.body + b"\n\n",
+                "text/event-stream",
+            )
+        upstream.status, upstream.headers = status, {"content-type": kind}
+        got = call(running, "chat/completions", {**CHAT, "stream": stream})
+        counted = httpx.get(f"{running.url}/metrics").text
+    assert got.status_code == (502 if status == 200 else 400)
+    assert got.json()["error"]["code"] == "upstream_failed"
+    assert f'upstream_errors_total{{status="{got.status_code}"}} 1' in counted
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("prices", [None, {"prompt": 1.0, "completion": 2.0}])
+def test_counts_that_no_upstream_can_mean_break_nothing(
+    caplog: pytest.LogCaptureFixture, prices: dict[str, float] | None
+) -> None:
+    message = {"usage": {"prompt_tokens": 10**400, "completion_tokens": -1}}
+    with Server(always(message=message)) as upstream:
+        with serving(upstream.url, policy={"prices": prices}) as running:
+            got = call(running, "responses", RESPONSES)
+    assert got.status_code in {200, 502}
+    assert "a request failed" not in caplog.text
 
 
 def test_an_upstream_that_is_not_there_is_an_error() -> None:

@@ -24,7 +24,7 @@ def upstream() -> Iterator[Server]:
 
 @pytest.fixture
 def running(upstream: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    monkeypatch.setattr("snne_guard.server.endpoints.MAX_BODY", 2000)
+    monkeypatch.setattr("snne_guard.server.bodies.MAX_BODY", 2000)
     with serving(upstream.url) as found:
         yield found
 

@@ -53,7 +53,7 @@ def test_requests_pass_and_say_so(
 def test_bodies_are_not_limited(
     running: Running, upstream: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("snne_guard.server.endpoints.MAX_BODY", 100)
+    monkeypatch.setattr("snne_guard.server.bodies.MAX_BODY", 100)
 
     def parts() -> Iterator[bytes]:
         for _ in range(100):
@@ -121,6 +121,7 @@ def test_with_keys_nothing_chooses_another_account(
 ) -> None:
     monkeypatch.setenv("UP", "up-secret")
     upstream.headers = {"openai-organization": "o", "set-cookie": "s=1"}
+    upstream.headers["x-asked-with"] = "Bearer up-secret"
     accounts = ("openai-organization", "openai-project", "api-key", "x-goog-api-key")
     chosen = dict.fromkeys((*accounts, "cookie"), "c=1")
     keys = {"a": key("a", upstream_key="UP"), "b": key("b", files=True)}
@@ -142,6 +143,7 @@ def test_with_keys_nothing_chooses_another_account(
         assert limited.status_code == 429
         assert limited.json()["error"] == "*** is out of money"
         assert "x-should-retry" not in limited.headers  # nobody has sent it again
+    assert given.headers["x-asked-with"] == "Bearer ***"
     assert shared.status_code == 403
     assert not {"openai-organization", "set-cookie"} & {*given.headers}
     first, second, *_ = (dict(seen["headers"]) for seen in upstream.seen)
