@@ -13,7 +13,7 @@ CHOICES = ("Tom", "Baghdad")
     [
         ("facts", "It is the Baghdad.", "Baghdad", True),
         ("facts", "It is Baghdadi.", "Baghdad", False),
-        ("facts", "In the U.S.A., an A-team", "usa ateam", True),
+        ("facts", "In the U.S.A., an A-team", "USA a-team", True),
         ("who", "Tom, and not Baghdad.", "Baghdad", False),
         ("who", "Baghdad, not Tom", "Baghdad", True),
         ("who", "nobody", "Baghdad", False),
