@@ -148,10 +148,10 @@ def request_for(
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
     model, kwargs, provider = target.model, target.options, target.provider
-    taken = target.parameters - left_out
+    wanted = draw.added(target.parameters)
+    optional = wanted - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
-        taken -= {"logprobs"}  # the user's own, which stay
-    optional = draw.added(taken)
+        optional -= {"logprobs"}  # the user's own, which stay
     temperature = None
     if draw.temperature is not None and "temperature" in optional:
         temperature = provider.clamped(draw.temperature)
@@ -180,7 +180,7 @@ def request_for(
         options=options,
         provider=provider,
         optional=optional,
-        rejected=draw.added(target.parameters) & left_out,
+        rejected=wanted & left_out,
         temperature_set=temperature == draw.temperature,
         schema=schema,
     )

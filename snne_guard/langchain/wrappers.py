@@ -8,7 +8,8 @@ changes the models and keeps the wrappers.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -38,32 +39,31 @@ class Target:
         model: The model.
         options: Those of the call, which override those that are bound.
         provider: Its row in the table.
+        fields: Those of the model; ``dict(model)`` takes six times as long.
+        parameters: The parameters that it takes, as far as is known beforehand.
+        key: Under which is remembered what the model rejects of such a request.
     """
 
     model: BaseChatModel
     options: Mapping[str, Any]
     provider: Provider
+    fields: Mapping[str, Any] = field(init=False, repr=False)
+    parameters: frozenset[str] = field(init=False)
+    key: Hashable = field(init=False, repr=False)
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of the model; ``dict(model)`` takes six times as long."""
-        return {**vars(self.model), **(self.model.model_extra or {})}
+    def __post_init__(self) -> None:
+        # Once for a call, whose every draw asks for them.
+        model, set_field = self.model, partial(object.__setattr__, self)
+        set_field("fields", {**vars(model), **(model.model_extra or {})})
+        set_field("parameters", parameters_of(model, self.provider, self.options))
+        options = option_key([self.fields, self.options])
+        set_field("key", (type(model), self.name, options))
 
     @property
     def name(self) -> str | None:
         """Name of the model, None where it has none."""
-        names = (getattr(self.model, field, None) for field in ("model_name", "model"))
+        names = (getattr(self.model, name, None) for name in ("model_name", "model"))
         return next((name for name in names if isinstance(name, str)), None)
-
-    @property
-    def key(self) -> Hashable:
-        """Under which is remembered what the model rejects of such a request."""
-        return type(self.model), self.name, option_key([self.fields, self.options])
-
-    @property
-    def parameters(self) -> frozenset[str]:
-        """The parameters that it takes, as far as is known beforehand."""
-        return parameters_of(self.model, self.provider, self.options)
 
     @property
     def answer_settings(self) -> dict[str, Any]:
