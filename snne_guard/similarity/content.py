@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.lexical import (
     ALMOST_ONE,
@@ -16,7 +17,7 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
+from snne_guard.similarity.tokens import is_notation, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 

@@ -5,7 +5,8 @@ The ``unicode`` tokenizer sees, in time linear in the text:
 - **words** of every script after NFKC and case folding. Apostrophes and hyphens
   separate. Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into letters;
 - **numbers** as a whole: ``-5``, ``1.5``, ``50%`` (= ``50 %``), ``12:30``, ``1/2``.
-  ``1,200``, ``1'200`` and ``1 200`` are ``1200``; ``1,5`` is ``1.5``; ``5.0`` is ``5``.
+  ``1,200``, ``1'200`` and ``1 200`` are ``1200``; ``1,5`` is ``1.5``; ``5.0`` is ``5``,
+  and ``7.50`` is ``7.5`` but where it may be a version (``Node 18.20``).
   Dates are three numbers;
 - **symbols**: currencies (moved after their number), operators, emoji; ``C++`` and
   ``C#`` are words. Brackets and ``-`` count only beside another operator;
@@ -20,10 +21,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from unicodedata import category, decimal, normalize
+from unicodedata import category
+
+from snne_guard.similarity.forms import compatible
+from snne_guard.similarity.numbers import plain_numbers, with_plain_numbers
 
 __all__ = [
-    "compatible",
     "is_notation",
     "rouge_tokens",
     "unicode_tokens",
@@ -100,28 +103,6 @@ _AMOUNT = re.compile(
     r"(?:\s(?:thousand|million|billion|trillion)\b)?+)"
 )
 
-_NUMBER = re.compile(r"(-?)(\.?\d[\d.,:/'_]*)(.*)", re.DOTALL)
-_SPACED = re.compile(r"(?<![\w.,:/'-])[1-9]\d{0,2}(?: \d{3})+(?![\w/])")
-_GROUPED = re.compile(r"[1-9]\d{0,2}(?:[,'_]\d{2,3})*[,'_]\d{3}(?:\.\d+)?")
-_EUROPEAN = re.compile(r"\d+(?:\.\d{3})*,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
-_IDLE_ZEROS = re.compile(r"\.(?!000\Z)0+\Z")  # 5.000 is also five thousand
-
-_SAME = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-        **dict.fromkeys("\u2018\u2019", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e", '"'),
-        **dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\ufeff\u00ad"),
-        **dict.fromkeys("\u00b7\u00d7\u22c5", "*"),
-        "\u2044": "/",
-    }
-)
-_RAISED = re.compile(r"[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f]+")
-_FRACTION = re.compile(r"[\u00bc-\u00be\u2150-\u215e]")
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{30}")
-_JOINER = "\u034f"  # combining grapheme joiner, which nobody sees
-
 
 def rouge_tokens(text: str, /) -> list[str]:
     """Cut a text as rouge-score does without a stemmer: lower case, ``[a-z0-9]+``.
@@ -160,7 +141,7 @@ def unicode_tokens(text: str, /) -> list[str]:
         tokens = rouge_tokens(text)
     else:
         tokens = []
-        text = compatible(text)
+        text = with_plain_numbers(compatible(text))
         pieces = _NOTATION.split(text) if _SIGNS.search(text) else [text]
         for place, piece in enumerate(pieces):
             tokens += [_bare(piece)] if place % 2 else _scan(piece.casefold())
@@ -203,24 +184,6 @@ def _are_rows(lines: Sequence[str]) -> bool:
     return nested and all(map(_YAML.fullmatch, lines))
 
 
-def compatible(text: str, /) -> str:
-    r"""Return a text in NFKC, with one kind of dash, quote and digit.
-
-    Exponents survive it: 10² becomes ``10^2`` and not 102.
-
-    Example:
-        >>> compatible("10\u00b2, \u201cja\u201d, \u0663 \uff21")
-        '10^2 , "ja", 3 A'
-    """
-    if text.isascii():
-        return text
-    # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
-    text = _MARK_RUN.sub(rf"\g<0>{_JOINER}", text)
-    text = _FRACTION.sub(r" \g<0> ", _RAISED.sub(r"^\g<0> ", text))
-    text = normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
-    return _OTHER_DIGIT.sub(lambda digit: str(decimal(digit[0])), text)
-
-
 def _bare(notation: str) -> str:
     """Return notation without its fence, or white space, quotes and a full stop."""
     if notation.startswith("```"):
@@ -235,7 +198,6 @@ def _bare(notation: str) -> str:
 
 def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
-    text = _SPACED.sub(lambda number: number[0].replace(" ", ""), text)
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
     written = _TOKEN.findall(text)
@@ -248,21 +210,7 @@ def _scan(text: str) -> list[str]:
         if token.isalnum() or token in _LOOSE:
             tokens.append(token)
         elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
-            tokens += _numbers(token)
+            tokens += plain_numbers(token)
         elif token.isascii() or len(token) > 1 or category(token)[0] in "LNS":
             tokens.append(_ALIASES.get(token, token))
     return tokens
-
-
-def _numbers(written: str) -> list[str]:
-    """Return the number or numbers that digits with marks between them stand for."""
-    sign, body, suffix = _NUMBER.findall(written)[0]
-    if _GROUPED.fullmatch(body):
-        body = re.sub("[,'_]", "", body)
-    elif _EUROPEAN.fullmatch(body):
-        body = body.replace(".", "").replace(",", ".")
-    *others, last = re.split("[,'_]", f"0{body}" if body[0] == "." else body)
-    if last.count(".") == 1:
-        last = _IDLE_ZEROS.sub("", last)
-    numbers = [*others, last + suffix.strip().replace("percent", "%")]
-    return [sign + numbers[0], *numbers[1:]]

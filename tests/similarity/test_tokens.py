@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_score_tokens
 
-from snne_guard.similarity.tokens import compatible, rouge_tokens, unicode_tokens
+from snne_guard.similarity.forms import compatible
+from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 
@@ -32,7 +33,9 @@ CASES: list[tuple[str, str]] = [
     ("1'200 1\u2019200 1.200.000 1.234,56 1.200", "1200 1200 1200000 1234.56 1.200"),
     ("1.5 1,5 .5 -.5 1. 1..5", "1.5 1.5 0.5 -0.5 1 1 5"),
     ("2,3,5,7 1,2,345 1,200,30", "2 3 5 7 1 2 345 1 200 30"),
-    ("5.0 5.00% 1.2.0 1.20", "5 5% 1.2.0 1.20"),
+    ("5.0 5.00% 1.2.0 1.20 \u20ac7.50", "5 5% 1.2.0 1.2 7.5 \u20ac"),
+    ("Go 1.20, version 3.10; about 3.10 1.250", "go 1.20 version 3.10 about 3.1 1.250"),
+    ("minus 5, negative 2.5; 7 minus 2", "-5 -2.5 7 minus 2"),
     ("v1.2 python3.11. A1.", "v1.2 python3.11 a1"),
     ("12:30pm 16:9 1/2 \u00bd 1\u00bd 2023/24", "12:30 pm 16:9 1/2 1/2 1 1/2 2023/24"),
     ("2024-05-01 2024/05/01 5/1/2024", "2024 05 01 2024 05 01 5 1 2024"),
