@@ -58,6 +58,31 @@ _LABEL = re.compile(
 )
 _OPTION = re.compile(r"\((?<!\w\()([a-z])\)")  # option (b), but not option(s)
 
+# A lone letter that is the answer and no word: behind a digit, at the end of a clause,
+# before a bracket or a verb. Elsewhere "a" and "y" are words.
+_LETTER = re.compile(
+    r"""(?<![^\W\d]) (?<!['\u2019.]) ([^\W\d_]) (?![\w'\u2019]) (?:
+        (?<=\d.)                                       # gate 5a
+      | (?<!I) (?=
+            [ \t]*+ (?: [.,;:!?] (?!\w) | $ )          # the key of e.
+          | [)\]"*+-] (?!\w)                           # a) because, type a-
+          | \ (?: is|was|because|since )\ )            # plan d is best
+    )""",
+    re.VERBOSE | re.MULTILINE,
+)
+# Words that are followed by a letter, but by no article; and such that may be verbs.
+_LETTERED = re.compile(
+    r"""\b (?: (?: appendix | block | blood\ (?:group|type) | category | choice | class
+            | exit | factor | gate | hepatitis | influenza | letter | option | platform
+            | section | size | team | terminal | variant | vitamin | zone )
+            (?:\ (?:is|was))?+ [ :"'(*-]{1,4} ([^\W\d_])
+      | (?: answer | case | figure | grade | group | key | line | part | plan | room
+            | step | table | type )
+            (?:\ (?:is|was|of))?+ [ :"'(*-]{1,4} ((?![ai])[^\W\d_])
+    ) (?![\w'\u2019])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
@@ -70,8 +95,8 @@ class ContentF1:
     "The capital of France is Lyon" share six of seven words and agree on nothing. So
     words are weighted:
 
-    - 24: a name (a word with a capital letter, as in option A), a number, a symbol or a
-      negation;
+    - 24: a name (a word with a capital letter), a lone letter that is no word (option
+      a, gate 5a), a number, a symbol or a negation;
     - 8: any other content word;
     - 2: a word of the question that both answers have;
     - 1: a function word of one of nine languages.
@@ -85,8 +110,9 @@ class ContentF1:
 
     where L is the weight of the heaviest common subsequence and \|a\| that of all words
     of an answer. c is 1, halved where each answer has a content word that the other
-    lacks, and halved again where only one is negated, each has a number that the other
-    lacks, or the same numbers stand in another order.
+    lacks, halved again where each has such a letter that the other lacks, and again
+    where only one is negated, each has a number that the other lacks, or the same
+    numbers stand in another order.
 
     Two JSON texts are compared value by value: the mean of all, halved if one is at
     most 0.5 alike. Two pieces of code, formulas, paths or tables are compared exactly,
@@ -189,6 +215,8 @@ def _factor(a: _Answer, b: _Answer) -> float:
         factor /= 2
     lacking = set(a.numbers) - b.words, set(b.numbers) - a.words
     reordered = not any(lacking) and a.numbers != b.numbers
+    if a.letters - b.words and b.letters - a.words:
+        factor /= 2
     if a.negated != b.negated or all(lacking) or reordered:
         factor /= 2
     return factor
@@ -202,6 +230,7 @@ class WeighedWords:
         words: Its distinct words.
         content: Those that are no function words, or are names (the US, option A).
         heavy: Names, numbers, symbols and negations.
+        letters: Lone letters that are no words: of a vitamin, a gate, an option.
         numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
         weights: What each word weighs.
@@ -211,7 +240,11 @@ class WeighedWords:
         self.tokens = _words(text)
         distinct = dict.fromkeys(self.tokens)
         self.words = frozenset(distinct)
+        letters = _LETTER.findall(text)
+        letters += [one or other for one, other in _LETTERED.findall(text)]
+        self.letters = self.words & {*map(str.casefold, letters)}
         labels = {*map(str.casefold, _LABEL.findall(text) + _OPTION.findall(text))}
+        labels |= self.letters
         self.content = (self.words - FUNCTION_WORDS) | (labels & self.words)
         names = self.content & {*map(str.casefold, _CAPITALISED.findall(text)), *labels}
         symbols = [word for word in distinct if not word.isalpha()]

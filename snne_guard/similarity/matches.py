@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ __all__ = [
 # Brackets stay, since [3, 4) is not (3, 4], and so does the point of .5.
 _OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
 _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
+_OPTION = re.compile(r"[(\[]?([^\W\d_])[)\]]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,17 @@ def normalised_text(text: str, /) -> str:
 
     Characters are normalised (NFKC), dashes and quotes to one kind each. Quotes and
     emphasis are stripped from both ends, sentence-ending marks from the right end. A
-    text that consists of nothing else is kept.
+    text that consists of nothing else is kept. Of a single letter in brackets, the
+    letter is kept: A, (A), A. and A) are one option.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
         ('new york', '?!')
     """
     plain = " ".join(compatible(text).casefold().split())
-    return plain.lstrip(_OPENING).rstrip(_CLOSING) or plain
+    bare = plain.lstrip(_OPENING).rstrip(_CLOSING) or plain
+    option = _OPTION.fullmatch(bare)
+    return option[1] if option else bare
 
 
 exact = Match("exact", str.strip)
