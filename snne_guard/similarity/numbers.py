@@ -120,7 +120,9 @@ def with_plain_numbers(text: str, /) -> str:
         'From -7.5 to 1200, in Python 3.10'
     """
     text = _SPACED.sub(lambda number: number[0].replace(" ", ""), text)
-    return _MINUS.sub("-", _LAST_ZEROS.sub(_decimal, text))
+    if "0" in text and "." in text:
+        text = _LAST_ZEROS.sub(_decimal, text)
+    return _MINUS.sub("-", text) if "inus " in text or "egative " in text else text
 
 
 def _decimal(number: re.Match[str]) -> str:

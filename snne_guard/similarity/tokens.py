@@ -71,6 +71,7 @@ _SQL = re.compile(
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _CELL = re.compile(r",(?! )")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
+_BLOCK = re.compile("```|[|\u03c0\u221a\u221e]|\\n[ \\t]")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 
 # Letters of scripts without spaces between words, and the marks of all others.
@@ -162,7 +163,7 @@ def is_notation(text: str, /) -> bool:
     """
     if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
         return True
-    if not _SIGNS.search(text):
+    if not _SIGNS.search(text) or _is_mostly_words(text):
         return False
     pieces = _NOTATION.split(text.replace("**", ""))
     prose = "`".join(pieces[::2])
@@ -171,6 +172,15 @@ def is_notation(text: str, /) -> bool:
         return True
     formulas = len(_FORMULA.findall(prose))
     return code + formulas > len(_WORD.findall(prose))
+
+
+def _is_mostly_words(text: str) -> bool:
+    """Return whether a text has too many words to be notation; quick, and no more."""
+    if _BLOCK.search(text):
+        return False
+    pieces = text.split()
+    words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
+    return 2 * words >= len(pieces)
 
 
 def _are_rows(lines: Sequence[str]) -> bool:
