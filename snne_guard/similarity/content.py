@@ -229,7 +229,8 @@ class WeighedWords:
         self.tokens = _words(text)
         distinct = dict.fromkeys(self.tokens)
         self.words = frozenset(distinct)
-        self.letters = self.words & lone_letters(text)
+        has_letters = min(map(len, distinct), default=0) == 1
+        self.letters = self.words & lone_letters(text) if has_letters else _NONE
         labels = {*map(str.casefold, capital_labels(text)), *self.letters}
         self.content = (self.words - FUNCTION_WORDS) | (labels & self.words)
         names = self.content & {*map(str.casefold, _CAPITALISED.findall(text)), *labels}

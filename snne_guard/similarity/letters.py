@@ -39,8 +39,8 @@ def capital_labels(text: str, /) -> list[str]:
     """Return the capital letters that are neither an article nor a pronoun, as stand.
 
     Example:
-        >>> capital_labels("The US: A or option C, (b) and A river")
-        ['US', 'A', 'C', 'b']
+        >>> capital_labels("The US: option C, (b) or a river")
+        ['US', 'C', 'b']
     """
     return _LABEL.findall(text) + _OPTION.findall(text)
 

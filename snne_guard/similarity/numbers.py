@@ -13,7 +13,8 @@ from snne_guard.similarity.words import FUNCTION_WORDS
 __all__ = ["plain_numbers", "stated_number", "with_plain_numbers"]
 
 _PARTS = re.compile(r"(-?)(\.?\d[\d.,:/'_]*)(.*)", re.DOTALL)
-_SPACED = re.compile(r"(?<![\w.,:/'-])[1-9]\d{0,2}(?: \d{3})+(?![\w/])")
+# The digit comes first, since a search for it is quick.
+_SPACED = re.compile(r"[1-9](?<![\w.,:/'-].)\d{0,2}(?: \d{3})+(?![\w/])")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[,'_]\d{2,3})*[,'_]\d{3}(?:\.\d+)?")
 _EUROPEAN = re.compile(r"\d+(?:\.\d{3})*,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
 # Three digits behind a point may be thousands: 1.250.
@@ -21,6 +22,7 @@ _LAST_ZEROS = re.compile(
     r"(?<![\w.,:/'])(?![1-9]\d{0,2}\.\d{3}(?!\d))"
     r"(\d{0,40}\.\d{0,40}?[1-9])0{1,40}(?![\w]|[.,:/]\d)"
 )
+_ZEROS = re.compile(r"\.\d{0,40}0")
 _NAME_BEFORE = re.compile(r"([^\W\d_]{1,20})[ -]\Z")
 _VERSIONED = frozenset(("version", "release", "section", "chapter", "python", "node"))
 _IDLE_ZEROS = re.compile(r"\.(?!000\Z)0+\Z")  # 5.000 is also five thousand
@@ -120,7 +122,7 @@ def with_plain_numbers(text: str, /) -> str:
         'From -7.5 to 1200, in Python 3.10'
     """
     text = _SPACED.sub(lambda number: number[0].replace(" ", ""), text)
-    if "0" in text and "." in text:
+    if _ZEROS.search(text):
         text = _LAST_ZEROS.sub(_decimal, text)
     return _MINUS.sub("-", text) if "inus " in text or "egative " in text else text
 

@@ -91,7 +91,7 @@ def symbols(text: str, /) -> list[str]:
 
     Example:
         >>> symbols("Oh, it is **tin**!"), symbols("if (!open) close()")
-        (['', '', '', '', ''], ['', '(!', ')', '()'])
+        (['', '', '', '', ''], ['', '!', '', '()'])
     """
     text = compatible(text).strip()
     for spelling, sign in _ALIASES:

@@ -82,17 +82,25 @@ _UNSPACED = (
 _MARKS = "".join(
     letter for letter in map(chr, range(0x300, 0x1800)) if category(letter)[0] == "M"
 )
+_WORD_END = r"(?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?"  # v1.2, C++, C#
+_NUMBER = r"""
+    (?: (?<![a-z\d)\]%°]) - )?
+        (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
+        (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
+"""
+_SYMBOL = r"[<>!=]= | -> | [-+=<>^$%()\[\]*/~]"
 _TOKEN = re.compile(
     rf"""(?=[^\s,;:?'"]) (?:
-        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
-            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?   # v1.2, C++, C#
-      | (?: (?<![a-z\d)\]%°]) - )?
-            (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
-            (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
+        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+ {_WORD_END}
+      | {_NUMBER}
       | (?=\w)[{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]
-      | [<>!=]= | -> | [-+=<>^$%()\[\]*/~]
+      | {_SYMBOL}
     )""",
     re.VERBOSE,
+)
+# The same for ASCII, in half the time.
+_ASCII_TOKEN = re.compile(
+    rf"[a-z][a-z0-9]*+ {_WORD_END} | {_NUMBER} | {_SYMBOL}", re.VERBOSE
 )
 _OPERATORS = frozenset("=+^<>≤≥≠→")
 _NUMBER_STARTS = frozenset("-.0123456789")
@@ -210,7 +218,7 @@ def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    written = _TOKEN.findall(text)
+    written = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
     if "".join(written).isalnum():
         return written
     if _OPERATORS.isdisjoint(written):
