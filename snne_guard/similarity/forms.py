@@ -18,7 +18,9 @@ _SAME = str.maketrans(
     }
 )
 _RAISED = re.compile(r"[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f]+")
-_FRACTION = re.compile(r"[\u00bc-\u00be\u2150-\u215e]")
+_FRACTION = re.compile(
+    r"(?<=\w)(?=[\u00bc-\u00be\u2150-\u215e])|(?<=[\u00bc-\u00be\u2150-\u215e])(?=\w)"
+)
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{30}")
 _JOINER = "\u034f"  # combining grapheme joiner, which nobody sees
@@ -37,6 +39,6 @@ def compatible(text: str, /) -> str:
         return text
     # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
     text = _MARK_RUN.sub(rf"\g<0>{_JOINER}", text)
-    text = _FRACTION.sub(r" \g<0> ", _RAISED.sub(r"^\g<0> ", text))
+    text = _FRACTION.sub(" ", _RAISED.sub(r"^\g<0> ", text))
     text = normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
     return _OTHER_DIGIT.sub(lambda digit: str(decimal(digit[0])), text)

@@ -61,9 +61,9 @@ _NUMBER = re.compile(
     r"""(?P<sign> (?<![\w)\]%\u00b0]) - )?
         (?: (?<![\w.,/]) (?P<whole> \d{1,400}) \ (?=\d{1,9}/\d) )?
         (?<!\w) (?<!\w\.)
-        (?: (?<!/) (?P<over> \d{1,400}) / (?P<under> 0{0,9}[1-9]\d{0,399}) (?![\d/.])
+        (?: (?<!/) (?P<over> \d{1,400}) / (?P<under> 0{0,9}[1-9]\d{0,399}) (?!\.?\d|/)
           | (?P<body> \.\d++ | \d++ (?:[.,:'_]\d++)*+ )
-            (?P<power> e[+-]?\d{1,3}\b | \ ?[*x]\ ?10\ ?\^\ ?\(?[+-]?\d{1,3} )?+
+            (?P<power> e[+-]?\d{1,3}\b | \ ?[*x]\ ?10\ ?\^\ ?\(?[+-]?\d{1,3}\)? )?+
         )
         \ ?(?P<unit> % | \u2030 | percent\b | per\ ?mill?e?\b | per\ cent\b )?+
     """,
@@ -80,6 +80,7 @@ _TERM_BEFORE = re.compile(
 )
 _TERM_AFTER = re.compile(rf"[\s)]?\s?[*/]?\s?(?:{_NAMED})|[xyzni](?!\w)|\ ?\^")
 _VARIABLE = re.compile(r"(?<![^\W_])[a-z](?![^\W_])")
+_DEGREES = re.compile(r"\u00b0\s?[cf](?!\w)")
 _NO_VALUE = re.compile(r"[\u221a\u03c0\u221e\u00b1+*!<>\u2264\u2265\u2208|]")
 
 _MARK = re.compile(r"####|\banswer\s*(?:is|was|:|=)", re.IGNORECASE)
@@ -228,6 +229,7 @@ def _quotient(fraction: re.Match[str]) -> str:
 def _boxed(text: str) -> tuple[Fraction, str] | None:
     """Return the number of a box that holds one number and perhaps its unit."""
     result = text.rpartition("=")[2].strip().replace("- ", "-")
+    result = _DEGREES.sub("\u00b0", result)
     value, _, unit = result.partition(_UNIT)
     numbers = [found for each in _NUMBER.finditer(result) if (found := _read(each))[0]]
     if len(numbers) != 1 or _NO_VALUE.search(value) or _NO_VALUE.search(unit):
@@ -261,7 +263,7 @@ def _read(number: re.Match[str]) -> _Found:
         value = Fraction(body)
         if number["power"]:
             exponent = number["power"].lstrip(" *x").removeprefix("e")
-            value *= Fraction(10) ** int(exponent.rpartition("^")[2].strip(" ("))
+            value *= Fraction(10) ** int(exponent.rpartition("^")[2].strip(" ()"))
         elif body == "10" and (power := _POWER_OF_TEN.match(after)):
             value, after = Fraction(10) ** int(power[1]), after[power.end() :]
     if _TERM_BEFORE.search(before) or _TERM_AFTER.match(after):

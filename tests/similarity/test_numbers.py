@@ -50,6 +50,8 @@ def test_no_number(text: str) -> None:
         (r"$2\frac{1}{2}$ hours", Fraction(5, 2)),
         ("-3 1/4", Fraction(-13, 4)),
         ("about 7\u00bd or so", Fraction(15, 2)),
+        (r"so it is \frac{7}{2}.", Fraction(7, 2)),
+        ("\u2212\u00bd", Fraction(-1, 2)),
         # Groups of digits.
         (r"\boxed{1{,}234{,}567}", 1234567),
         (r"45\,300 km", 45300),
@@ -61,6 +63,8 @@ def test_no_number(text: str) -> None:
         ("2\u00b710\u207b\u00b3", Fraction(1, 500)),
         ("3 x 10^8", 300000000),
         ("10^6", 1000000),
+        (r"\boxed{5 \times 10^{3} \text{ J}}", 5000),
+        (r"\boxed{15^\circ C}", 15),
         # Signs.
         ("It was minus 40 outside.", -40),
         ("Negative 2.5", Fraction(-5, 2)),
