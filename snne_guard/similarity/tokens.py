@@ -10,9 +10,8 @@ The ``unicode`` tokenizer sees, in time linear in the text:
   Dates are three numbers;
 - **symbols**: currencies (moved after their number), operators, emoji; ``C++`` and
   ``C#`` are words. Brackets and ``-`` count only beside another operator;
-- **notation**: a run of ASCII with brackets or the like inside (``ln(x+1)``,
-  ``./build/*``), an interval, a row of a table and a fenced block of code are one
-  token each, in their own case.
+- **code**: an option (``-v``), an address (``a@b.com``) and a fenced block are one
+  token each, in their own case. What else code differs in, `symbols` sees.
 
 A text of punctuation alone is one token, so that ``?`` is not ``!``.
 """
@@ -38,6 +37,12 @@ _ROUGE = bytes(
 )
 # Text of these characters alone is words, and needs no grammar.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
+
+_CODE = re.compile(
+    r"(```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w)"
+)
+_LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
+_PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
 
 # Without one of these a text has no notation.
 _SIGNS = re.compile("[=<>^*+(\\[{\\\\|@_/&~`\u03c0\u221a\u221e-](?<![a-z0-9]-)")
@@ -129,7 +134,7 @@ def rouge_tokens(text: str, /) -> list[str]:
 
 
 def unicode_tokens(text: str, /) -> list[str]:
-    """Cut a text into words of any script, whole numbers, symbols and notation.
+    """Cut a text into words of any script, whole numbers and symbols.
 
     On plain English words it gives what ``rouge_tokens`` gives. The rules are in
     the documentation of this module.
@@ -144,16 +149,15 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("At -5 °C, 1,200 cafés don't open.")
         ['at', '-5', '°', 'c', '1200', 'cafés', 'don', 't', 'open']
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
-        ['c++', 'costs', '5', '$', '50%', 'less', 'f(x)', '=', '2']
+        ['c++', 'costs', '5', '$', '50%', 'less', 'f', '(', 'x', ')', '=', '2']
     """
     if text.isascii() and not text.encode("ascii").translate(None, _PLAIN):
         tokens = rouge_tokens(text)
     else:
         tokens = []
-        text = with_plain_numbers(compatible(text))
-        pieces = _NOTATION.split(text) if _SIGNS.search(text) else [text]
-        for place, piece in enumerate(pieces):
-            tokens += [_bare(piece)] if place % 2 else _scan(piece.casefold())
+        text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
+        for place, piece in enumerate(_CODE.split(text)):
+            tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
     return tokens or ["".join(text.split())][: bool(text.strip())]
 
 
@@ -202,16 +206,11 @@ def _are_rows(lines: Sequence[str]) -> bool:
     return nested and all(map(_YAML.fullmatch, lines))
 
 
-def _bare(notation: str) -> str:
-    """Return notation without its fence, or white space, quotes and a full stop."""
-    if notation.startswith("```"):
-        language, newline, body = notation.strip("`").partition("\n")
-        named = newline and language.strip().isalnum()
-        return (body if named else notation.strip("`")).strip()
-    bare = "".join(notation.split()).lstrip("\"'`").rstrip("\"'`.,;:!?")
-    if bare[:1] == bare[-1:] == "$":
-        bare = bare.strip("$")
-    return bare or notation
+def _code(written: str) -> str:
+    """Return code without the fence and the name of its language."""
+    if not written.startswith("```"):
+        return written
+    return _LANGUAGE.sub("", written).strip("` \t\r\n") or written
 
 
 def _scan(text: str) -> list[str]:
