@@ -23,7 +23,7 @@ QUESTION = "Who built the bridge over the river, and in which year was it opened
 # Words an answer: at most how many times ROUGE-L's time.
 TARGETS = {5: 25, 15: 15, 60: 15, 500: 20}
 PAIRS = Path(__file__).parents[2] / "shared" / "data" / "judged_pairs.jsonl"
-LEAST_AUROC, MOST_FALSELY_ALIKE = 0.88, 0.025
+LEAST_AUROC, MOST_FALSELY_ALIKE = 0.89, 0.025
 
 
 def content(texts: Texts) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -179,7 +180,8 @@ def kle(weights: ArrayLike, *, kernel: Kernel = heat_kernel) -> float:
 
     Returns:
         A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that
-        are all alike do not give 0: compare only at equal n.
+        are all alike do not give 0: compare only at equal n. The ``u`` of its method
+        starts at their value, so that it is 0 for them at every n.
 
     Source:
         Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
@@ -229,6 +231,27 @@ def kle_full(
     return von_neumann_entropy(alpha * of_graph + (1 - alpha) * of_clusters)
 
 
+# The smallest entropy is that of replies that all entail one another: no graph with
+# weights of at most 2 has a larger Laplacian, and so none a kernel nearer to rank one.
+
+
+@cache
+def _all_alike(n: int, kernel: Kernel) -> float:
+    """Return the KLE of ``n`` replies that are all alike."""
+    return kle(_complete(n), kernel=kernel)
+
+
+@cache
+def _all_alike_full(n: int) -> float:
+    """Return the same of ``kle_full``, where all replies are one cluster."""
+    return kle_full(_complete(n), [0] * n, [0.0] * n)
+
+
+def _complete(n: int) -> FloatArray:
+    weights: FloatArray = 2.0 * (1.0 - np.eye(n))
+    return weights
+
+
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"
 
 METHODS = (
@@ -236,7 +259,7 @@ METHODS = (
         name="kle_heat",
         source=f"{_NIKITIN}, KLE(K_heat), t = 0.3",
         function=kle,
-        limits=(0.0, math.log),
+        limits=(lambda n: _all_alike(n, heat_kernel), math.log),
         arguments=("graph",),
         default_similarity="nli",
     ),
@@ -244,7 +267,7 @@ METHODS = (
         name="kle_matern",
         source=f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
         function=lambda graph: kle(graph, kernel=matern_kernel),
-        limits=(0.0, math.log),
+        limits=(lambda n: _all_alike(n, matern_kernel), math.log),
         arguments=("graph",),
         default_similarity="nli",
     ),
@@ -252,7 +275,7 @@ METHODS = (
         name="kle_full",
         source=f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
         function=kle_full,
-        limits=(0.0, math.log),
+        limits=(_all_alike_full, math.log),
         arguments=("graph", "cluster_ids", "mean_logprobs"),
         default_similarity="nli",
     ),

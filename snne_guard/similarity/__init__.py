@@ -17,9 +17,9 @@ from snne_guard.similarity.matches import (
     normalised,
     normalised_text,
     numeric,
-    stated_number,
 )
 from snne_guard.similarity.nli import NLI, entail_similarity, equivalence
+from snne_guard.similarity.numbers import stated_number
 from snne_guard.similarity.registry import SIMILARITIES, resolve_similarity
 from snne_guard.similarity.tokens import unicode_tokens
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
+from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
+from snne_guard.similarity.letters import capital_labels, lone_letters
 from snne_guard.similarity.lexical import (
     ALMOST_ONE,
     characters,
@@ -16,7 +19,8 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.tokens import compatible, is_notation, unicode_tokens
+from snne_guard.similarity.symbols import symbols, word_runs
+from snne_guard.similarity.tokens import is_notation, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -24,6 +28,8 @@ __all__ = [
     "ASKED",
     "CONTENT_WEIGHT",
     "LONG_QUESTION",
+    "OTHER_SYMBOL",
+    "SAME_WORDS",
     "ContentF1",
     "WeighedWords",
     "asked_words",
@@ -41,22 +47,17 @@ After it common words count in any order, which keeps time linear."""
 ASKED = 2
 """Weight of a word of the question."""
 
+OTHER_SYMBOL = 0.2
+"""Most that two texts are alike which have the same words and another symbol."""
+
+SAME_WORDS = 0.9
+"""Least that two texts are alike which differ in marks of prose alone."""
+
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
 _NONE = frozenset[str]()
 
 _CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
-_LABEL = re.compile(
-    r"""[A-Z](?<!\w.)(?:
-        [A-Z]++                  # the US
-      | (?<![AI])                # option C
-      | (?<=\w\ A)               # option A
-      | (?!\ (?!is\ )[a-z])      # A, but neither an article nor a pronoun
-    )\b(?!['\u2019])""",
-    re.VERBOSE,
-)
-_OPTION = re.compile(r"\((?<!\w\()([a-z])\)")  # option (b), but not option(s)
-
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
@@ -69,8 +70,8 @@ class ContentF1:
     "The capital of France is Lyon" share six of seven words and agree on nothing. So
     words are weighted:
 
-    - 24: a name (a word with a capital letter, as in option A), a number, a symbol or a
-      negation;
+    - 24: a name (a word with a capital letter), a lone letter that is no word (option
+      a, gate 5a), a number, a symbol or a negation;
     - 8: any other content word;
     - 2: a word of the question that both answers have;
     - 1: a function word of one of nine languages.
@@ -84,8 +85,12 @@ class ContentF1:
 
     where L is the weight of the heaviest common subsequence and \|a\| that of all words
     of an answer. c is 1, halved where each answer has a content word that the other
-    lacks, and halved again where only one is negated, each has a number that the other
-    lacks, or the same numbers stand in another order.
+    lacks, halved again where each has such a letter that the other lacks, and again
+    where only one is negated, each has a number that the other lacks, or the same
+    numbers stand in another order.
+
+    Two texts with the same words are at least 0.9 alike where they differ in marks of
+    prose alone, and at most 0.2 where one lacks another symbol (``!admin``, ``rm /``).
 
     Two JSON texts are compared value by value: the mean of all, halved if one is at
     most 0.5 alike. Two pieces of code, formulas, paths or tables are compared exactly,
@@ -158,8 +163,19 @@ def _compare(texts: Sequence[str], asked: frozenset[str]) -> FloatArray:
             alike = 1.0
         else:
             alike = _overlap(a, b, {**units[i], **units[j]}, asked) * _factor(a, b)
+        if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
+            alike = _same_words(a, b, alike)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
+
+
+def _same_words(a: _Answer, b: _Answer, alike: float) -> float:
+    """Return how alike two texts are that have the same words."""
+    if a.symbols != b.symbols:
+        return min(alike, OTHER_SYMBOL)
+    if (a.notation and b.notation) or a.numbers != b.numbers:
+        return alike
+    return max(alike, SAME_WORDS)
 
 
 def _overlap(
@@ -188,6 +204,8 @@ def _factor(a: _Answer, b: _Answer) -> float:
         factor /= 2
     lacking = set(a.numbers) - b.words, set(b.numbers) - a.words
     reordered = not any(lacking) and a.numbers != b.numbers
+    if a.letters - b.words and b.letters - a.words:
+        factor /= 2
     if a.negated != b.negated or all(lacking) or reordered:
         factor /= 2
     return factor
@@ -201,6 +219,7 @@ class WeighedWords:
         words: Its distinct words.
         content: Those that are no function words, or are names (the US, option A).
         heavy: Names, numbers, symbols and negations.
+        letters: Lone letters that are no words: of a vitamin, a gate, an option.
         numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
         weights: What each word weighs.
@@ -210,7 +229,9 @@ class WeighedWords:
         self.tokens = _words(text)
         distinct = dict.fromkeys(self.tokens)
         self.words = frozenset(distinct)
-        labels = {*map(str.casefold, _LABEL.findall(text) + _OPTION.findall(text))}
+        has_letters = min(map(len, distinct), default=0) == 1
+        self.letters = self.words & lone_letters(text) if has_letters else _NONE
+        labels = {*map(str.casefold, capital_labels(text)), *self.letters}
         self.content = (self.words - FUNCTION_WORDS) | (labels & self.words)
         names = self.content & {*map(str.casefold, _CAPITALISED.findall(text)), *labels}
         symbols = [word for word in distinct if not word.isalpha()]
@@ -229,7 +250,18 @@ class _Answer(WeighedWords):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.value = read_json(text)
-        self.notation = _exactly(text) if is_notation(text) else ""
+        self.text = text
+        self.runs = word_runs(text)
+
+    @cached_property
+    def notation(self) -> str:
+        """The text as it is compared if it is code or a formula, else nothing."""
+        return _exactly(self.text) if is_notation(self.text) else ""
+
+    @cached_property
+    def symbols(self) -> list[str]:
+        """The symbols between its words."""
+        return symbols(self.text)
 
 
 def asked_words(question: str) -> frozenset[str]:

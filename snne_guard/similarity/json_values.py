@@ -25,21 +25,33 @@ _FENCE = re.compile(r"\A```(?:json)?\s*+(.*)```\Z", re.IGNORECASE | re.DOTALL)
 def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
     """Return the JSON object or array of a text, fenced or not, or ``NOT_JSON``.
 
-    Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal.
+    Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal. An object that has a
+    key twice is not read: readers differ in which of the values counts.
 
     Example:
         >>> read_json('{"n": 1.0}') == read_json('{"n": 1}')
         True
-        >>> read_json("Paris") is NOT_JSON
-        True
+        >>> read_json("Paris") is NOT_JSON, read_json('{"n": 1, "n": 2}') is NOT_JSON
+        (True, True)
     """
     bare = _FENCE.sub(r"\1", text.strip())
     if not bare.startswith(("{", "[")):
         return NOT_JSON
     try:
-        return json.loads(bare, parse_float=Decimal, parse_int=Decimal)
+        return json.loads(
+            bare, parse_float=Decimal, parse_int=Decimal, object_pairs_hook=_object
+        )
     except (ValueError, RecursionError, InvalidOperation):
         return NOT_JSON
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; ValueError where a key stands in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        msg = "a key stands twice in an object"
+        raise ValueError(msg)
+    return found
 
 
 def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
+from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.lexical import distinct_texts
-from snne_guard.similarity.tokens import compatible, unicode_tokens
+from snne_guard.similarity.numbers import stated_number
 from snne_guard.types import BoolArray, FloatArray
 
 __all__ = [
@@ -19,17 +19,12 @@ __all__ = [
     "normalised",
     "normalised_text",
     "numeric",
-    "stated_number",
 ]
 
 # Brackets stay, since [3, 4) is not (3, 4], and so does the point of .5.
 _OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
 _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"
-
-# Bounded, so that a long run of digits costs little time and memory.
-_NUMBER = re.compile(
-    r"(-?\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,3})?|-?\d{1,400}/0*[1-9]\d{0,399})(%?)"
-)
+_OPTION = re.compile(r"[(\[]?([^\W\d_])[)\]]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,44 +69,17 @@ def normalised_text(text: str, /) -> str:
 
     Characters are normalised (NFKC), dashes and quotes to one kind each. Quotes and
     emphasis are stripped from both ends, sentence-ending marks from the right end. A
-    text that consists of nothing else is kept.
+    text that consists of nothing else is kept. Of a single letter in brackets, the
+    letter is kept: A, (A), A. and A) are one option.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")
         ('new york', '?!')
     """
     plain = " ".join(compatible(text).casefold().split())
-    return plain.lstrip(_OPENING).rstrip(_CLOSING) or plain
-
-
-def stated_number(text: str, /) -> tuple[Fraction, str] | None:
-    """Return the number that an answer states: the last one in it, with its sign.
-
-    Times, versions and powers do not count.
-
-    Args:
-        text: The answer.
-
-    Returns:
-        The exact value, and ``"%"`` where it is a percentage, else ``""``; None if the
-        text states no number. Currencies and units are ignored.
-
-    Example:
-        >>> stated_number("6 * 3 = 18.0")
-        (Fraction(18, 1), '')
-        >>> stated_number("It cost $1,200.50!")
-        (Fraction(2401, 2), '')
-        >>> stated_number("18 percent"), stated_number("none")
-        ((Fraction(18, 1), '%'), None)
-    """
-    tokens = unicode_tokens(text)
-    for place in reversed(range(len(tokens))):
-        number = _NUMBER.fullmatch(tokens[place])
-        if number is None or tokens[place - 1 : place] == ["^"]:  # 25 m^2 states 25
-            continue
-        is_power = tokens[place + 1 : place + 2] == ["^"]
-        return None if is_power else (Fraction(number[1]), number[2])
-    return None
+    bare = plain.lstrip(_OPENING).rstrip(_CLOSING) or plain
+    option = _OPTION.fullmatch(bare)
+    return option[1] if option else bare
 
 
 exact = Match("exact", str.strip)

@@ -5,13 +5,13 @@ The ``unicode`` tokenizer sees, in time linear in the text:
 - **words** of every script after NFKC and case folding. Apostrophes and hyphens
   separate. Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut into letters;
 - **numbers** as a whole: ``-5``, ``1.5``, ``50%`` (= ``50 %``), ``12:30``, ``1/2``.
-  ``1,200``, ``1'200`` and ``1 200`` are ``1200``; ``1,5`` is ``1.5``; ``5.0`` is ``5``.
+  ``1,200``, ``1'200`` and ``1 200`` are ``1200``; ``1,5`` is ``1.5``; ``5.0`` is ``5``,
+  and ``7.50`` is ``7.5`` but where it may be a version (``Node 18.20``).
   Dates are three numbers;
 - **symbols**: currencies (moved after their number), operators, emoji; ``C++`` and
   ``C#`` are words. Brackets and ``-`` count only beside another operator;
-- **notation**: a run of ASCII with brackets or the like inside (``ln(x+1)``,
-  ``./build/*``), an interval, a row of a table and a fenced block of code are one
-  token each, in their own case.
+- **code**: an option (``-v``), an address (``a@b.com``) and a fenced block are one
+  token each, in their own case. What else code differs in, `symbols` sees.
 
 A text of punctuation alone is one token, so that ``?`` is not ``!``.
 """
@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from unicodedata import category, decimal, normalize
+from unicodedata import category
+
+from snne_guard.similarity.forms import compatible
+from snne_guard.similarity.numbers import plain_numbers, with_plain_numbers
 
 __all__ = [
-    "compatible",
     "is_notation",
     "rouge_tokens",
     "unicode_tokens",
@@ -35,6 +37,12 @@ _ROUGE = bytes(
 )
 # Text of these characters alone is words, and needs no grammar.
 _PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
+
+_CODE = re.compile(
+    r"(```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w)"
+)
+_LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
+_PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
 
 # Without one of these a text has no notation.
 _SIGNS = re.compile("[=<>^*+(\\[{\\\\|@_/&~`\u03c0\u221a\u221e-](?<![a-z0-9]-)")
@@ -68,6 +76,7 @@ _SQL = re.compile(
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _CELL = re.compile(r",(?! )")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
+_BLOCK = re.compile("```|[|\u03c0\u221a\u221e]|\\n[ \\t]")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 
 # Letters of scripts without spaces between words, and the marks of all others.
@@ -78,17 +87,25 @@ _UNSPACED = (
 _MARKS = "".join(
     letter for letter in map(chr, range(0x300, 0x1800)) if category(letter)[0] == "M"
 )
+_WORD_END = r"(?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?"  # v1.2, C++, C#
+_NUMBER = r"""
+    (?: (?<![a-z\d)\]%°]) - )?
+        (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
+        (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
+"""
+_SYMBOL = r"[<>!=]= | -> | [-+=<>^$%()\[\]*/~]"
 _TOKEN = re.compile(
     rf"""(?=[^\s,;:?'"]) (?:
-        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
-            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?   # v1.2, C++, C#
-      | (?: (?<![a-z\d)\]%°]) - )?
-            (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
-            (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
+        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+ {_WORD_END}
+      | {_NUMBER}
       | (?=\w)[{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]
-      | [<>!=]= | -> | [-+=<>^$%()\[\]*/~]
+      | {_SYMBOL}
     )""",
     re.VERBOSE,
+)
+# The same for ASCII, in half the time.
+_ASCII_TOKEN = re.compile(
+    rf"[a-z][a-z0-9]*+ {_WORD_END} | {_NUMBER} | {_SYMBOL}", re.VERBOSE
 )
 _OPERATORS = frozenset("=+^<>≤≥≠→")
 _NUMBER_STARTS = frozenset("-.0123456789")
@@ -99,28 +116,6 @@ _AMOUNT = re.compile(
     r"((?<![\w)%])-)?([$€£¥₹])\s?(-?\d++(?:[.,']\d++)*+"
     r"(?:\s(?:thousand|million|billion|trillion)\b)?+)"
 )
-
-_NUMBER = re.compile(r"(-?)(\.?\d[\d.,:/'_]*)(.*)", re.DOTALL)
-_SPACED = re.compile(r"(?<![\w.,:/'-])[1-9]\d{0,2}(?: \d{3})+(?![\w/])")
-_GROUPED = re.compile(r"[1-9]\d{0,2}(?:[,'_]\d{2,3})*[,'_]\d{3}(?:\.\d+)?")
-_EUROPEAN = re.compile(r"\d+(?:\.\d{3})*,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
-_IDLE_ZEROS = re.compile(r"\.(?!000\Z)0+\Z")  # 5.000 is also five thousand
-
-_SAME = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-        **dict.fromkeys("\u2018\u2019", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e", '"'),
-        **dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\ufeff\u00ad"),
-        **dict.fromkeys("\u00b7\u00d7\u22c5", "*"),
-        "\u2044": "/",
-    }
-)
-_RAISED = re.compile(r"[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f]+")
-_FRACTION = re.compile(r"[\u00bc-\u00be\u2150-\u215e]")
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{30}")
-_JOINER = "\u034f"  # combining grapheme joiner, which nobody sees
 
 
 def rouge_tokens(text: str, /) -> list[str]:
@@ -139,7 +134,7 @@ def rouge_tokens(text: str, /) -> list[str]:
 
 
 def unicode_tokens(text: str, /) -> list[str]:
-    """Cut a text into words of any script, whole numbers, symbols and notation.
+    """Cut a text into words of any script, whole numbers and symbols.
 
     On plain English words it gives what ``rouge_tokens`` gives. The rules are in
     the documentation of this module.
@@ -154,16 +149,15 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("At -5 °C, 1,200 cafés don't open.")
         ['at', '-5', '°', 'c', '1200', 'cafés', 'don', 't', 'open']
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
-        ['c++', 'costs', '5', '$', '50%', 'less', 'f(x)', '=', '2']
+        ['c++', 'costs', '5', '$', '50%', 'less', 'f', '(', 'x', ')', '=', '2']
     """
     if text.isascii() and not text.encode("ascii").translate(None, _PLAIN):
         tokens = rouge_tokens(text)
     else:
         tokens = []
-        text = compatible(text)
-        pieces = _NOTATION.split(text) if _SIGNS.search(text) else [text]
-        for place, piece in enumerate(pieces):
-            tokens += [_bare(piece)] if place % 2 else _scan(piece.casefold())
+        text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
+        for place, piece in enumerate(_CODE.split(text)):
+            tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
     return tokens or ["".join(text.split())][: bool(text.strip())]
 
 
@@ -181,7 +175,7 @@ def is_notation(text: str, /) -> bool:
     """
     if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
         return True
-    if not _SIGNS.search(text):
+    if not _SIGNS.search(text) or _is_mostly_words(text):
         return False
     pieces = _NOTATION.split(text.replace("**", ""))
     prose = "`".join(pieces[::2])
@@ -190,6 +184,15 @@ def is_notation(text: str, /) -> bool:
         return True
     formulas = len(_FORMULA.findall(prose))
     return code + formulas > len(_WORD.findall(prose))
+
+
+def _is_mostly_words(text: str) -> bool:
+    """Return whether a text has too many words to be notation; quick, and no more."""
+    if _BLOCK.search(text):
+        return False
+    pieces = text.split()
+    words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
+    return 2 * words >= len(pieces)
 
 
 def _are_rows(lines: Sequence[str]) -> bool:
@@ -203,42 +206,18 @@ def _are_rows(lines: Sequence[str]) -> bool:
     return nested and all(map(_YAML.fullmatch, lines))
 
 
-def compatible(text: str, /) -> str:
-    r"""Return a text in NFKC, with one kind of dash, quote and digit.
-
-    Exponents survive it: 10² becomes ``10^2`` and not 102.
-
-    Example:
-        >>> compatible("10\u00b2, \u201cja\u201d, \u0663 \uff21")
-        '10^2 , "ja", 3 A'
-    """
-    if text.isascii():
-        return text
-    # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
-    text = _MARK_RUN.sub(rf"\g<0>{_JOINER}", text)
-    text = _FRACTION.sub(r" \g<0> ", _RAISED.sub(r"^\g<0> ", text))
-    text = normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
-    return _OTHER_DIGIT.sub(lambda digit: str(decimal(digit[0])), text)
-
-
-def _bare(notation: str) -> str:
-    """Return notation without its fence, or white space, quotes and a full stop."""
-    if notation.startswith("```"):
-        language, newline, body = notation.strip("`").partition("\n")
-        named = newline and language.strip().isalnum()
-        return (body if named else notation.strip("`")).strip()
-    bare = "".join(notation.split()).lstrip("\"'`").rstrip("\"'`.,;:!?")
-    if bare[:1] == bare[-1:] == "$":
-        bare = bare.strip("$")
-    return bare or notation
+def _code(written: str) -> str:
+    """Return code without the fence and the name of its language."""
+    if not written.startswith("```"):
+        return written
+    return _LANGUAGE.sub("", written).strip("` \t\r\n") or written
 
 
 def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
-    text = _SPACED.sub(lambda number: number[0].replace(" ", ""), text)
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    written = _TOKEN.findall(text)
+    written = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
     if "".join(written).isalnum():
         return written
     if _OPERATORS.isdisjoint(written):
@@ -248,21 +227,7 @@ def _scan(text: str) -> list[str]:
         if token.isalnum() or token in _LOOSE:
             tokens.append(token)
         elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
-            tokens += _numbers(token)
+            tokens += plain_numbers(token)
         elif token.isascii() or len(token) > 1 or category(token)[0] in "LNS":
             tokens.append(_ALIASES.get(token, token))
     return tokens
-
-
-def _numbers(written: str) -> list[str]:
-    """Return the number or numbers that digits with marks between them stand for."""
-    sign, body, suffix = _NUMBER.findall(written)[0]
-    if _GROUPED.fullmatch(body):
-        body = re.sub("[,'_]", "", body)
-    elif _EUROPEAN.fullmatch(body):
-        body = body.replace(".", "").replace(",", ".")
-    *others, last = re.split("[,'_]", f"0{body}" if body[0] == "." else body)
-    if last.count(".") == 1:
-        last = _IDLE_ZEROS.sub("", last)
-    numbers = [*others, last + suffix.strip().replace("percent", "%")]
-    return [sign + numbers[0], *numbers[1:]]

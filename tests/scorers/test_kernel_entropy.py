@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
+from snne_guard import score
+from snne_guard.scorers import METHODS
 from snne_guard.scorers.cluster_entropy import semantic_entropy
 from snne_guard.scorers.kernel_entropy import (
     cluster_kernel,
@@ -86,3 +88,37 @@ def test_alpha_1_is_the_graph_alone() -> None:
 def test_unlike_answers_have_the_entropy_of_their_number() -> None:
     assert kle(np.zeros((5, 5))) == pytest.approx(math.log(5))
     assert kle(np.zeros((5, 5)), kernel=matern_kernel) == pytest.approx(math.log(5))
+
+
+@pytest.mark.parametrize("method", ["kle_heat", "kle_matern", "kle_full"])
+@pytest.mark.parametrize("n", [2, 3, 5, 11])
+def test_replies_that_are_alike_have_no_uncertainty(method: str, n: int) -> None:
+    def u(texts: list[str]) -> float:
+        logprobs = [[-0.1 * (place + 1)] for place in range(n)]
+        found = score(
+            texts, method=method, similarity="exact", token_logprobs=logprobs
+        ).uncertainty
+        assert found is not None
+        return found
+
+    assert u(["Paris"] * n) == pytest.approx(0, abs=1e-9)
+    unlike = u([f"answer {place}" for place in range(n)])
+    assert unlike == pytest.approx(1) or method == "kle_full"
+    assert 0 < u(["Paris"] * (n - 1) + ["Lyon"]) <= unlike
+
+
+@given(graphs(), st.data())
+def test_no_replies_are_below_those_that_are_alike(
+    weights: FloatArray, data: st.DataObject
+) -> None:
+    n = len(weights)
+    ids = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    logprobs = data.draw(st.lists(st.floats(-9, 0), min_size=n, max_size=n))
+    for name, value in (
+        ("kle_heat", kle(weights)),
+        ("kle_matern", kle(weights, kernel=matern_kernel)),
+        ("kle_full", kle_full(weights, ids, logprobs)),
+    ):
+        limits = METHODS[name].bounds(n)
+        assert limits is not None
+        assert limits[0] - 1e-9 <= value <= limits[1] + 1e-9

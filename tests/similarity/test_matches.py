@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
 from snne_guard.similarity import (
@@ -11,7 +9,6 @@ from snne_guard.similarity import (
     normalised,
     normalised_text,
     numeric,
-    stated_number,
 )
 
 
@@ -38,26 +35,6 @@ def test_exact() -> None:
 def test_normalised_text(text: str, expected: str) -> None:
     assert normalised_text(text) == expected
     assert normalised([text, expected])[0, 1] == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "unit"),
-    [
-        ("\u22125%", Fraction(-5), "%"),
-        ("1/2", Fraction(1, 2), ""),
-        ("1e3", Fraction(1000), ""),
-        ("\u0661\u0662", Fraction(12), ""),
-        ("25 m^2", Fraction(25), ""),
-        ("0/0 and 7", Fraction(7), ""),
-    ],
-)
-def test_stated_number(text: str, value: Fraction, unit: str) -> None:
-    assert stated_number(text) == (value, unit)
-
-
-@pytest.mark.parametrize("text", ["", "12:30", "v1.2", "3 x 10^8", "9" * 500])
-def test_no_number(text: str) -> None:
-    assert stated_number(text) is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard.similarity import content_f1, rouge_l
+from snne_guard.similarity.json_values import NOT_JSON, read_json
 from tests.similarity.support import is_similarity
 
 VALUES = st.recursive(
@@ -110,3 +111,24 @@ def test_a_short_text_that_differs_is_a_difference(one: str, other: str) -> None
         json.dumps({"from": "A. Berg", "to": to, "note": 1}) for to in (one, other)
     ]
     assert content_f1(calls)[0, 1] <= 0.5
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        '{"to": "Ann", "to": "Bo"}',
+        '{"to": "Ann", "to": "Ann"}',
+        '[{"a": {"b": 1, "c": 2, "b": 3}}]',
+        '```json\n{"x": 1, "x": 1}\n```',
+    ],
+)
+def test_json_with_a_key_twice_is_not_read(twice: str) -> None:
+    assert read_json(twice) is NOT_JSON
+
+
+def test_a_key_twice_is_not_the_object_with_its_last_value() -> None:
+    texts = ['{"to": "Ann", "to": "Bo"}', '{"to": "Bo"}', '{"to": "Ann"}']
+    matrix = content_f1(texts)
+    assert matrix[0, 1] < 1
+    assert matrix[0, 2] < 1
+    assert read_json('[{"a": 1}, {"a": 2}]') == [{"a": 1}, {"a": 2}]
