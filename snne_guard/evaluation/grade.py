@@ -49,12 +49,6 @@ _ABSTENTION = re.compile(
 """Whole answers, normalised as SQuAD does, that decline to answer; an empty one too."""
 
 # What announces the final answer of a worked solution.
-_MARK = re.compile(r"####|\\boxed\s*\{|\banswer\s*(?:is|was|:|=)", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"\n|[.;!?](?:\s|$)|,\s")
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{(-?\d{1,50})\}\s*\{(\d{1,50})\}")
-_LATEX = re.compile(r"\\text\w*|[{}\\$]")
-_POWER_OF_TEN = re.compile(r"\s?[x\u00d7*\u00b7]\s?10\^\{?([-+]?\d{1,3})\}?")
-_SIGNED_MONEY = re.compile(r"([-\u2212])[$\u20ac\u00a3\u00a5](?=\d)")
 _TOLERANCE = Fraction(1, 10**6)
 
 
@@ -282,10 +276,8 @@ def math_verify() -> Measure:
 def final_number(text: str, /) -> Fraction | None:
     r"""Return the number that a worked answer ends with, None without one.
 
-    It is the last number of the clause after the last "####", "\\boxed{", "answer is"
-    or "answer:"; without such a clause it is the last number of the text. Numbers are
-    read as by ``snne_guard.similarity.stated_number``; LaTeX fractions, powers of ten
-    and the sign before a currency are read too.
+    It is the number that ``snne_guard.similarity.stated_number`` reads, without its
+    unit.
 
     Example:
         >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
@@ -295,14 +287,8 @@ def final_number(text: str, /) -> Fraction | None:
         >>> final_number("\\boxed{\\frac{3}{4}}"), final_number("none")
         (Fraction(3, 4), None)
     """
-    plain = _LATEX_FRACTION.sub(r" \1/\2 ", text)
-    plain = _SIGNED_MONEY.sub(r"\1", _POWER_OF_TEN.sub(r"e\1", plain))
-    *before, last = _MARK.split(plain)
-    clause = _CLAUSE_END.split(last.lstrip(), maxsplit=1)[0] if before else ""
-    for part in (clause, plain):
-        if (number := stated_number(_LATEX.sub(" ", part))) is not None:
-            return number[0]
-    return None
+    number = stated_number(text)
+    return number and number[0]
 
 
 def is_abstention(answer: str, /) -> bool:
