@@ -22,6 +22,7 @@ from snne_guard.engine.vocabulary import (
     OWN_TOOLS,
     REPLACE_FIELDS,
     SCHEMAS,
+    SEARCHING,
     SETTINGS,
     STOPS,
     THINKING,
@@ -155,10 +156,15 @@ def may_act(options: Mapping[str, Any]) -> bool:
         False
         >>> may_act({"tools": [{"type": "web_search"}]})
         True
+        >>> may_act({"model": "openai/gpt-4.1:online"})
+        True
     """
     for level in _levels(options):
         # An empty mapping asks for something in its usual form; an empty list does not.
         if any(level.get(name) not in (None, False, []) for name in ACTING):
+            return True
+        names = (level.get(name) for name in ("model", "model_name"))
+        if any(part in str(name) for name in names for part in SEARCHING):
             return True
         tools = level.get("tools")
         if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):

@@ -205,7 +205,8 @@ def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
     """Return tool calls, each a name and arguments, as canonical JSON."""
     if not calls:
         return None
-    return f"[{','.join(_canonical_call(str(name), args) for name, args in calls)}]"
+    each = [_canonical_call(str(name), args) for name, args in calls]
+    return f"[{','.join(sorted(each))}]"  # parallel calls have no order
 
 
 def _canonical_call(name: str, arguments: object) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "REJECTED_CODES",
     "REPLACE_FIELDS",
     "SCHEMAS",
+    "SEARCHING",
     "SEEDS",
     "SERVER_ERROR",
     "SETTINGS",
@@ -56,7 +57,9 @@ ACTING = frozenset(
         "code_execution",
         "compound_custom",
         "conversation",
+        "enable_search",
         "mcp_servers",
+        "plugins",
         "prompt",  # may bring tools
         "search_parameters",
         "search_settings",
@@ -64,6 +67,9 @@ ACTING = frozenset(
     }
 )
 """Options with which a provider stores or runs something."""
+
+SEARCHING = (":online", "search-preview", "groq/compound", "compound-beta")
+"""What stands in the names of models that search or run code by themselves."""
 
 SETTINGS = {
     "answer_temperature": ("temperature",),
@@ -224,8 +230,8 @@ REFUSED = frozenset(
 
 # -- Errors ----------------------------------------------------------------------------
 
-TRANSIENT_CODES = frozenset({408, 409, 425, 429})
-"""HTTP statuses below 500 after which the same request may succeed."""
+TRANSIENT_CODES = frozenset({408, 409, 425, 429, 498})
+"""HTTP statuses below 500 after which the same request may succeed; 498 is Groq's."""
 
 SERVER_ERROR = 500
 """From here on all may."""

@@ -47,6 +47,8 @@ class Provider:
         client_parses: Whether the client itself parses structured replies
             (``response_format``), and raises where one does not fit.
         stores: Whether the provider stores replies unless told ``store=False``.
+        retries_statuses: Whether its ``max_retries`` covers what servers answer, and
+            not connections alone.
         greedy: Whether the class takes the likeliest text each time unless it is told a
             temperature.
         applies: Tells of a model and the options of a call whether the row is for it,
@@ -66,6 +68,7 @@ class Provider:
     reports_finish_reason: bool = True
     client_parses: bool = False
     stores: bool = False
+    retries_statuses: bool = True
     greedy: bool = False
     applies: Callable[[Any, Mapping[str, Any]], bool] | None = None
 
@@ -131,6 +134,7 @@ PROVIDERS: tuple[Provider, ...] = (
         classes=("langchain_mistralai.ChatMistralAI",),
         temperature_range=(0.0, 1.0),
         n="n",
+        retries_statuses=False,
     ),
     Provider(classes=("langchain_groq.ChatGroq",)),
     Provider(

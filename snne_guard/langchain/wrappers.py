@@ -191,7 +191,8 @@ def _retries_itself(node: _Node) -> bool:
         return all(map(_retries_itself, node.choices))
     if isinstance(node, _Retried):
         return True
-    return getattr(node.model, "max_retries", 0) != 0
+    retries = getattr(node.model, "max_retries", 0) != 0
+    return retries and node.provider.retries_statuses
 
 
 def _carried_out(node: _Node, ask: Callable[[Target], Steps[Result]]) -> Steps[Result]:

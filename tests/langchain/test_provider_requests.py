@@ -117,7 +117,7 @@ CASES: dict[str, Case] = {
     ),
     "langchain_aws.ChatBedrock": Case(options=bedrock_options),
     "langchain_mistralai.ChatMistralAI": Case(
-        options={**KEY, "random_seed": 7}, n="n", seed="random_seed"
+        options={**KEY, "random_seed": 7}, n="n", seed="random_seed", retries=False
     ),
     "langchain_groq.ChatGroq": Case(options=KEY),
     "langchain_ollama.ChatOllama": Case(

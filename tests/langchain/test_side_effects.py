@@ -52,6 +52,10 @@ ACTING: dict[str, Any] = {
     "a conversation": {"conversation": "conv_1"},
     "a stored prompt": {"prompt": {"id": "pmpt_1"}},
     "by an option": {"web_search_options": {}},
+    "OpenRouter, plugins": {"extra_body": {"plugins": [{"id": "web"}]}},
+    "OpenRouter, by name": {"model": "openai/gpt-4o:online"},
+    "OpenAI, by name": {"model": "gpt-4o-search-preview"},
+    "Qwen": {"extra_body": {"enable_search": True}},
     "xAI": {"extra_body": {"search_parameters": {"mode": "auto"}}},
 }
 

@@ -101,14 +101,14 @@ def test_calls_of_tools_are_canonical() -> None:
     ]
     sample = only(completion(choice(None, message={"tool_calls": calls})))
     assert sample.tool_calls == (
-        '[{"args":{"a":[2],"b":1},"name":"f"},{"args":"{\\"b\\": ","name":"g"},'
-        '{"args":"{\\"b\\": NaN}","name":"n"},{"args":"as it is","name":"h"}]'
+        '[{"args":"as it is","name":"h"},{"args":"{\\"b\\": ","name":"g"},'
+        '{"args":"{\\"b\\": NaN}","name":"n"},{"args":{"a":[2],"b":1},"name":"f"}]'
     )
     assert not sample.unreadable
     called = {"type": "function_call", "name": "f", "arguments": '{"b": 1}'}
     custom = {"type": "custom_tool_call", "name": "h", "input": "as it is"}
     assert response(called, custom).tool_calls == (
-        '[{"args":{"b":1},"name":"f"},{"args":"as it is","name":"h"}]'
+        '[{"args":"as it is","name":"h"},{"args":{"b":1},"name":"f"}]'
     )
 
 
