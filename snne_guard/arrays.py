@@ -16,16 +16,6 @@ from numpy.typing import ArrayLike
 from snne_guard.errors import InputError
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = [
-    "as_cluster_ids",
-    "as_entailment",
-    "as_equivalence",
-    "as_logprobs",
-    "as_numbers",
-    "as_similarity",
-    "as_token_logprobs",
-]
-
 _LARGEST = sys.float_info.max
 _ROUNDING = 1e-6
 # How far above 0 a provider's rounding may lift a log-probability.

@@ -9,8 +9,6 @@ from numbers import Real
 
 from snne_guard.errors import ConfigurationError
 
-__all__ = ["check_choice", "check_function", "check_number", "check_whole"]
-
 
 def check_number(
     value: object,

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from snne_guard.langchain.wrappers import ChatRunnable
     from snne_guard.scorers import Method
 
-__all__ = ["record", "record_file", "recorded_settings", "score"]
-
 _SCORE = "snne_guard"
 _ROUNDS = 4  # of questions in flight to a block: smaller ones cost more than they save
 _SCORED_AT_ONCE = 1_000  # rows that become Python objects

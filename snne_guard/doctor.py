@@ -16,8 +16,6 @@ from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.types import Cost, Reply
 
-__all__ = ["Finding", "Report", "examine"]
-
 Status = Literal["works", "ignored", "rejected", "missing", "broken"]
 
 _REPLIES = 4

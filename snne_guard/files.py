@@ -16,8 +16,6 @@ from snne_guard.errors import InputError
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["STRICT", "first_problem", "json_object", "replace_file"]
-
 STRICT: dict[str, Any] = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 """pydantic's settings for what is read from a file."""
 

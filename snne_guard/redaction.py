@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-__all__ = ["without_secrets"]
-
 _SHORTEST_SECRET = 8
 _SECRETS = (
     # Keys that show what they are, and web tokens with all their parts.

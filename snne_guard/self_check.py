@@ -13,8 +13,6 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.text import without_reasoning
 from snne_guard.types import Reply, Score
 
-__all__ = ["UNKNOWN", "SelfCheck", "read_self_check"]
-
 UNKNOWN = 0.5
 """P(Yes) of a self-check that failed or said neither."""
 

@@ -33,8 +33,6 @@ from snne_guard.types import (
 )
 from snne_guard.views import View, resolve_views
 
-__all__ = ["REFUSAL", "GuardOptions", "GuardSettings", "is_disabled"]
-
 REFUSAL = "I am not certain enough of the answer to give one."
 """The default text of a refusal."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from unicodedata import category
 
-__all__ = ["is_visible", "printable", "without_reasoning"]
-
 # Control characters of 7 and 8 bits, and those that turn the direction of writing.
 _PICTURES = {
     **{code: 0x2400 + code for code in range(0x20)},

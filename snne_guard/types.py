@@ -12,29 +12,6 @@ from numpy.typing import NDArray
 
 from snne_guard._version import __version__
 
-__all__ = [
-    "REASONS",
-    "Assessment",
-    "BoolArray",
-    "Cost",
-    "Decision",
-    "FloatArray",
-    "IntArray",
-    "Observer",
-    "OnError",
-    "OnUncertain",
-    "Prices",
-    "Reply",
-    "RequestCost",
-    "Role",
-    "Schedule",
-    "Score",
-    "Similarity",
-    "Span",
-    "SpanSimilarity",
-    "ToolCalls",
-]
-
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -215,8 +192,11 @@ class Cost:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict for metadata and JSON."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """Return a plain dict for metadata and JSON, without ``details`` if empty."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        if not self.details:
+            del given["details"]  # Parquet cannot hold an empty mapping
+        return given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,14 +17,6 @@ from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, SamplingError
 from snne_guard.types import Reply
 
-__all__ = [
-    "EXTRA_TOKENS",
-    "VIEWS",
-    "View",
-    "final_answer",
-    "resolve_views",
-]
-
 EXTRA_TOKENS = 512
 """Tokens beyond the user's limit for a sample of which only a part is compared."""
 

@@ -10,14 +10,6 @@ from langchain_core.runnables import ensure_config
 
 from snne_guard import Assessment
 
-__all__ = [
-    "DECISION",
-    "UNCERTAINTY",
-    "langchain_run",
-    "metadata",
-    "summary",
-]
-
 UNCERTAINTY = "snne_guard.uncertainty"
 """Name of the score: ``u`` in [0, 1]."""
 

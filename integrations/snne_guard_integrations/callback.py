@@ -20,8 +20,6 @@ from langsmith import get_current_run_tree  # langchain-core requires it
 from snne_guard import SNNEGuard
 from snne_guard.engine import Observers
 
-__all__ = ["SNNECallbackHandler"]
-
 _log = logging.getLogger(__name__)
 
 _MAX_OPEN = 1000

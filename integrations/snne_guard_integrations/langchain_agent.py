@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise MissingExtraError(needed="langchain", extra="agents") from error
 
-__all__ = ["UncertaintyMiddleware"]
-
 
 class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Guards each call of an agent's model, whichever model that is.

@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise MissingExtraError(needed="langfuse", extra="langfuse") from error
 
-__all__ = ["LangfuseObserver"]
-
 
 class LangfuseObserver:
     """Scores the trace and the observation of each guarded call in Langfuse.

@@ -10,8 +10,6 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from snne_guard import Assessment, InputError, SNNEGuard
 
-__all__ = ["route_on_uncertainty", "uncertainty_node"]
-
 
 def uncertainty_node(guard: SNNEGuard) -> Runnable[Any, dict[str, Any]]:
     """Return a node that measures the answer at the end of the conversation.

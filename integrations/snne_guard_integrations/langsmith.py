@@ -19,8 +19,6 @@ try:
 except ImportError as error:
     raise MissingExtraError(needed="langsmith", extra="langsmith") from error
 
-__all__ = ["LangSmithObserver"]
-
 
 class LangSmithObserver:
     """Adds the uncertainty of each answer to its LangSmith run, as feedback.

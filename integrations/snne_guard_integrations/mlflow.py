@@ -21,8 +21,6 @@ try:
 except ImportError as error:
     raise MissingExtraError(needed="mlflow-tracing", extra="mlflow") from error
 
-__all__ = ["MLflowObserver"]
-
 
 class MLflowObserver:
     """Logs the uncertainty of each guarded call as feedback on its MLflow trace.

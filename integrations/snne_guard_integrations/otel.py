@@ -16,8 +16,6 @@ try:
 except ImportError as error:
     raise MissingExtraError(needed="opentelemetry-api", extra="otel") from error
 
-__all__ = ["OpenTelemetryObserver"]
-
 Attributes = dict[str, str | int | float | Sequence[str]]
 
 

@@ -18,8 +18,6 @@ try:
 except ImportError as error:
     raise MissingExtraError(needed="arize-phoenix-client", extra="phoenix") from error
 
-__all__ = ["PhoenixObserver"]
-
 
 class PhoenixObserver:
     """Annotates the span of each guarded call in Phoenix with its uncertainty.

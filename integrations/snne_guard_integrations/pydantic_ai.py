@@ -51,8 +51,6 @@ except ImportError as error:
     msg = "Pydantic AI"
     raise MissingExtraError(msg, extra="pydantic-ai") from error
 
-__all__ = ["GuardedModel"]
-
 
 class GuardedModel(WrapperModel):
     """A model of Pydantic AI whose answers are guarded.

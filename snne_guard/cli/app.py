@@ -26,8 +26,6 @@ from snne_guard.cli.score import score
 from snne_guard.cli.serve import serve
 from snne_guard.errors import SnneGuardError
 
-__all__ = ["COMMANDS", "app"]
-
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(ask, calibrate, demo, doctor, drift, evaluate),
     *(label, merge, record, score, serve),

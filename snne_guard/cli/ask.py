@@ -13,8 +13,6 @@ from snne_guard.cli.models import asking, chat_model, messages_before
 from snne_guard.cli.render import assessment_page
 from snne_guard.types import Assessment
 
-__all__ = ["ask"]
-
 _WITHHELD = 3
 """Exit status where the answer was refused."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from snne_guard.evaluation.batch import Prepare
     from snne_guard.langchain import SNNEGuard
 
-__all__ = ["record_by_batch"]
-
 
 def record_by_batch(
     guard: SNNEGuard, run: RecordingRun, *, messages: Sequence[tuple[str, str]]

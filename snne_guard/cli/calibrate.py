@@ -20,8 +20,6 @@ from snne_guard.evaluation.jsonl import beside
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 
-__all__ = ["calibrate"]
-
 _NO_GUARANTEE = 3
 """Exit status if the file was written, but a guard with it accepts nothing."""
 

@@ -17,8 +17,6 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Question, Recording, shard_of
 from snne_guard.text import printable
 
-__all__ = ["check_outputs", "in_shard", "note", "page", "progress", "source"]
-
 _PICTURE_WIDTH = 86
 
 T = TypeVar("T")

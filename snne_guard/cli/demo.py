@@ -14,9 +14,6 @@ from snne_guard.cli.models import asking, chat_model, messages_before
 from snne_guard.cli.render import assessment_page
 from snne_guard.text import printable
 
-__all__ = ["demo"]
-
-
 _SURE_AND_WRONG = "wrong every time, and sure when asked"
 
 _QUESTIONS = (

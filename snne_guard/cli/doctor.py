@@ -15,8 +15,6 @@ from snne_guard.cli.render import cost_in_words
 from snne_guard.doctor import Report, examine
 from snne_guard.text import printable
 
-__all__ = ["doctor"]
-
 _UNTRUSTED = 1
 """Exit status where samples of this model cannot be trusted."""
 

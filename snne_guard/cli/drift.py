@@ -14,8 +14,6 @@ from snne_guard.evaluation.recorded_calls import PLAIN
 from snne_guard.evaluation.recordings import read_recordings
 from snne_guard.evaluation.replaying import score_recordings
 
-__all__ = ["drift"]
-
 _DRIFTED = 3
 """Exit status where the uncertainties have changed."""
 

@@ -30,8 +30,6 @@ from snne_guard.text import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["evaluate"]
-
 _WIDE = 130
 _CURVES = 5
 _LONGEST_NAME = 40

@@ -17,8 +17,6 @@ from snne_guard.evaluation.jsonl import AppendFile, beside, digest
 from snne_guard.evaluation.recordings import answer_digest, read_labels
 from snne_guard.text import printable
 
-__all__ = ["label"]
-
 _VERDICTS = {"r": 1, "w": 0}
 _WORDS = {1: "right", 0: "wrong"}
 

@@ -11,8 +11,6 @@ from snne_guard.cli.console import check_outputs, note
 from snne_guard.evaluation.merge import merge_recordings
 from snne_guard.evaluation.recordings import read_questions
 
-__all__ = ["merge"]
-
 _SHOWN = 10
 
 

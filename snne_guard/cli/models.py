@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from snne_guard.langchain.wrappers import ChatRunnable
 
-__all__ = ["asking", "chat_model", "messages_before", "named_grader"]
-
 Messages = tuple[tuple[str, str], ...]
 
 _EMBEDDED = {"temperature": 0.0, "max_tokens": 32}

@@ -28,8 +28,6 @@ from snne_guard.self_check import SelfCheck
 from snne_guard.types import Assessment, Cost, Prices
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View
 
-__all__ = ["SECONDS_BETWEEN_LINES", "record"]
-
 SECONDS_BETWEEN_LINES = 60.0
 """How often a run that writes to a log says how far it is."""
 

@@ -11,8 +11,6 @@ from rich.text import Text
 from snne_guard.text import printable
 from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray
 
-__all__ = ["assessment_page", "cost_in_words"]
-
 _LONGEST = 160  # characters shown of a sample
 _BAR = 40
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

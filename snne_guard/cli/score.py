@@ -17,8 +17,6 @@ from snne_guard.evaluation import Recording, read_recordings, write_recordings
 from snne_guard.evaluation.scoring import score_record, score_recording
 from snne_guard.types import Score
 
-__all__ = ["score"]
-
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 

@@ -11,8 +11,6 @@ import typer
 if TYPE_CHECKING:
     from snne_guard.server import ServerConfig
 
-__all__ = ["serve"]
-
 
 def _variable(name: str, help_: str) -> typer.models.OptionInfo:
     option: typer.models.OptionInfo = typer.Option(

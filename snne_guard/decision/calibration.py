@@ -19,8 +19,6 @@ from snne_guard.files import STRICT, first_problem, json_object, replace_file
 from snne_guard.self_check import SelfCheck
 from snne_guard.views import VIEWS
 
-__all__ = ["ANSWER_SETTINGS", "SETTINGS", "Calibration"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:

@@ -15,8 +15,6 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.files import STRICT
 from snne_guard.types import FloatArray
 
-__all__ = ["ErrorProbability"]
-
 _FEWEST_LABELS = 50
 
 _EDGE = 0.02

@@ -11,8 +11,6 @@ from snne_guard.arrays import as_numbers
 from snne_guard.errors import InputError
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["as_labels", "graded_answers", "uncertainties"]
-
 
 def uncertainties(values: ArrayLike, /) -> FloatArray:
     """Return ``u`` of answers as an array.

@@ -13,8 +13,6 @@ from snne_guard.decision.labels import uncertainties
 from snne_guard.decision.risk_control import scipy_stats
 from snne_guard.errors import InputError
 
-__all__ = ["DriftReport", "drift"]
-
 _LEVEL = 0.01
 
 

@@ -10,8 +10,6 @@ from snne_guard.checks import check_choice, check_number
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import Decision, OnError, OnUncertain
 
-__all__ = ["Delivery", "Policy", "Verdict"]
-
 Delivery = Literal["answer", "refusal", "fallback", "replacement", "nothing"]
 """What the application gets: the answer, the refusal's text, what the fallback says,
 what the user's ``on_uncertain`` returns, or nothing but an error."""

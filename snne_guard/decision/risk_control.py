@@ -14,8 +14,6 @@ import numpy as np
 from snne_guard.errors import MissingExtraError
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["least_labels", "scipy_stats", "search"]
-
 _START = 3
 """The first test uses this many times the smallest number of answers that can pass."""
 

@@ -15,8 +15,6 @@ from snne_guard.decision.labels import graded_answers, uncertainties
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT
 
-__all__ = ["Status", "Threshold"]
-
 Status = Literal["fixed", "coverage", "certified", "infeasible", "too_few_labels"]
 """Where a threshold comes from. Only ``"certified"`` carries a guarantee; the last two
 accept nothing."""

@@ -42,8 +42,6 @@ from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
 from snne_guard.types import Assessment, Reply, Score, SpanSimilarity
 
-__all__ = ["guarded_call"]
-
 _COMPARES_VALUES = ("content_f1", "exact")
 """Similarities kept for calls and JSON; the first replaces any other."""
 

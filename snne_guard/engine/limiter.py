@@ -7,8 +7,6 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 
-__all__ = ["Limiter"]
-
 
 class Limiter:
     """A counting lock that threads and tasks wait on together.

@@ -13,8 +13,6 @@ from typing import Any
 
 from snne_guard.types import Assessment, Observer
 
-__all__ = ["Observers"]
-
 _log = logging.getLogger(__name__)
 
 

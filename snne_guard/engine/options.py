@@ -29,14 +29,6 @@ from snne_guard.engine.vocabulary import (
 )
 from snne_guard.views import EXTRA_TOKENS
 
-__all__ = [
-    "answer_settings",
-    "asks_for_schema",
-    "may_act",
-    "option_key",
-    "options_for",
-]
-
 LARGE_LIMIT = 2048
 """Enough to reason, and perhaps all that a model takes, so that nothing is added."""
 

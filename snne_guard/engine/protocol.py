@@ -16,21 +16,6 @@ from snne_guard.errors import SamplingError, UncertainAnswerError
 from snne_guard.types import Assessment, Cost, Reply, Role
 from snne_guard.views import View
 
-__all__ = [
-    "TOP_LOGPROBS",
-    "Call",
-    "Draw",
-    "Draws",
-    "Failure",
-    "NoReplyError",
-    "Outcome",
-    "Response",
-    "Sender",
-    "StreamingSender",
-    "Work",
-    "with_failed",
-]
-
 # -- What it asks for ------------------------------------------------------------------
 
 TOP_LOGPROBS = 5

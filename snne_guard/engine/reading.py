@@ -12,18 +12,6 @@ from snne_guard.engine.vocabulary import COMPLETE, REFUSED
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Cost, Reply
 
-__all__ = [
-    "is_complete",
-    "is_given",
-    "is_refused",
-    "items_of",
-    "mapping_of",
-    "read_cost",
-    "read_logprobs",
-    "read_reply",
-    "string_of",
-]
-
 
 def read_reply(
     *,

@@ -25,16 +25,6 @@ from typing import Any, Protocol, TypeVar
 from snne_guard.engine.retrying import status_of
 from snne_guard.engine.vocabulary import REJECTED_CODES, SERVER_ERROR
 
-__all__ = [
-    "Rejections",
-    "Steps",
-    "Wait",
-    "arun_steps",
-    "named_parameter",
-    "run_steps",
-    "without_rejected",
-]
-
 _LOGPROBS = frozenset({"logprobs", "top_logprobs"})
 _SECONDS_KEPT = 600.0
 _MOST_KEPT = 1_000

@@ -10,8 +10,6 @@ from snne_guard.engine.call import guarded_call
 from snne_guard.engine.protocol import Draws, Failure, Outcome, Response, Work
 from snne_guard.engine.request import Request
 
-__all__ = ["replay_call"]
-
 Respond = Callable[[Draws], Sequence[Response | Failure | None]]
 """Returns what each draw has brought, None for one that was open at its deadline."""
 

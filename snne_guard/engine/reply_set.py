@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from snne_guard.text import is_visible
 from snne_guard.types import Reply
 
-__all__ = ["ReplySet", "agree_suspiciously", "compared_text", "reply_set_of"]
-
 _SHORT = 4_000
 """Characters in all that built-in similarities compare in a few milliseconds."""
 

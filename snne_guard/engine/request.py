@@ -16,8 +16,6 @@ from snne_guard.settings import GuardSettings
 from snne_guard.similarity.content import LONG_QUESTION
 from snne_guard.views import View
 
-__all__ = ["GuardState", "ProviderCapabilities", "Request"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -24,15 +24,6 @@ from tenacity import (
 
 from snne_guard.engine.vocabulary import SERVER_ERROR, TRANSIENT_CODES, TRANSIENT_NAMES
 
-__all__ = [
-    "ATTEMPTS",
-    "is_transient",
-    "is_transient_status",
-    "retries",
-    "retries_in_task",
-    "status_of",
-]
-
 ATTEMPTS = 3
 """Requests that are sent for one draw before it counts as failed."""
 

@@ -25,8 +25,6 @@ from snne_guard.types import (
 )
 from snne_guard.views import View
 
-__all__ = ["CallState"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -33,8 +33,6 @@ from snne_guard.engine.threads import (
     seconds_until_first,
 )
 
-__all__ = ["in_thread", "run", "stream"]
-
 
 async def run(request: Request, sender: Sender) -> Outcome:
     """Carry out a call and return how it ended, as ``threads.run`` does."""

@@ -31,15 +31,6 @@ from snne_guard.engine.protocol import (
 from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import retries
 
-__all__ = [
-    "has_answer",
-    "in_daemon_thread",
-    "is_past",
-    "run",
-    "seconds_until_first",
-    "stream",
-]
-
 Results = list[Response | Failure | None]
 """What came of requests: None for one that was open at its deadline."""
 

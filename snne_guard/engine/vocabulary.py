@@ -6,33 +6,6 @@ Options, endings and errors of any provider; what LangChain's classes add is in
 
 from __future__ import annotations
 
-__all__ = [
-    "ACTING",
-    "COMPLETE",
-    "DECLARATIONS",
-    "FIELDS",
-    "FORMS",
-    "LIMITS",
-    "NARROWING",
-    "NESTED",
-    "NOT_FOR_SAMPLES",
-    "NO_SCHEMA",
-    "OWN_TOOLS",
-    "REFUSED",
-    "REJECTED_CODES",
-    "REPLACE_FIELDS",
-    "SCHEMAS",
-    "SEARCHING",
-    "SEEDS",
-    "SERVER_ERROR",
-    "SETTINGS",
-    "STOPS",
-    "STREAMS",
-    "THINKING",
-    "TRANSIENT_CODES",
-    "TRANSIENT_NAMES",
-]
-
 # -- Options ---------------------------------------------------------------------------
 
 LIMITS = (

@@ -31,13 +31,6 @@ from snne_guard.evaluation.recorder import RecordingRun
 from snne_guard.evaluation.recordings import Question
 from snne_guard.types import Assessment
 
-__all__ = [
-    "FIRST_WAIT",
-    "MOST_BYTES",
-    "MOST_REQUESTS",
-    "record_in_batches",
-]
-
 Prepare = Callable[[Question], tuple[Request, Sender]]
 """Returns what the engine is asked about a question, and what sends its draws."""
 

@@ -17,8 +17,6 @@ from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.replaying import score_recordings
 from snne_guard.types import FloatArray, IntArray
 
-__all__ = ["CalibrationResult", "calibrate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationResult:

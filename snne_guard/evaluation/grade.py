@@ -17,26 +17,6 @@ from snne_guard.evaluation.recordings import Recording
 from snne_guard.similarity import rouge_l, stated_number, unicode_tokens
 from snne_guard.text import without_reasoning
 
-__all__ = [
-    "GRADERS",
-    "HOW_TO_GRADE",
-    "Grade",
-    "Grader",
-    "Measure",
-    "ReferenceGrader",
-    "contains",
-    "final_number",
-    "graded",
-    "is_abstention",
-    "math_verify",
-    "numeric_match",
-    "resolve_grader",
-    "rouge_l_f1",
-    "squad_f1",
-    "squad_normalised",
-    "word_f1",
-]
-
 HOW_TO_GRADE = "grade by hand with snne-guard label, or by a program with --grader"
 """What to do about answers without a grade."""
 

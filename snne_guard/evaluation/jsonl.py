@@ -18,17 +18,6 @@ from snne_guard.files import first_problem, json_object
 if sys.platform != "win32":
     import fcntl
 
-__all__ = [
-    "AppendFile",
-    "Source",
-    "beside",
-    "checked",
-    "digest",
-    "json_line",
-    "read_appended",
-    "read_objects",
-]
-
 T = TypeVar("T")
 Source = str | os.PathLike[str] | Iterable[bytes]
 

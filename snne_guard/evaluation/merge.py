@@ -18,8 +18,6 @@ from snne_guard.evaluation.recordings import (
     write_recordings,
 )
 
-__all__ = ["merge_recordings"]
-
 
 def merge_recordings(
     parts: Sequence[str | os.PathLike[str]],

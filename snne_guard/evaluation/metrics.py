@@ -20,16 +20,6 @@ from snne_guard.decision.labels import as_labels
 from snne_guard.errors import InputError
 from snne_guard.types import FloatArray, IntArray
 
-__all__ = [
-    "Bootstrap",
-    "Interval",
-    "auarc",
-    "auroc",
-    "bootstrap",
-    "prr",
-    "risk_coverage",
-]
-
 
 def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
     """Return how often a wrong answer is more uncertain than a right one.

@@ -15,8 +15,6 @@ from snne_guard.self_check import read_self_check
 from snne_guard.text import without_reasoning
 from snne_guard.types import Reply
 
-__all__ = ["JudgeGrader", "bert_score"]
-
 _log = logging.getLogger(__name__)
 
 _PAPER_MODEL = "microsoft/deberta-v2-xlarge-mnli"

@@ -25,15 +25,6 @@ from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
 from snne_guard.types import FloatArray, IntArray, Prices, Similarity
 
-__all__ = [
-    "BASELINE",
-    "TITLES",
-    "Evaluation",
-    "MethodResult",
-    "SentenceRanking",
-    "evaluate",
-]
-
 _ENOUGH = 0.95
 _UNGRADED = "no label and nothing to grade by"
 

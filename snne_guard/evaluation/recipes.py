@@ -20,8 +20,6 @@ from snne_guard.settings import GuardSettings
 from snne_guard.types import Cost, Prices, RequestCost
 from snne_guard.views import View
 
-__all__ = ["Recipe", "RecipeComparison", "RecipeTable"]
-
 _CALLS = (3, 4, 5, 7, 11)
 
 

@@ -19,16 +19,6 @@ from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import is_visible
 from snne_guard.types import Assessment, Reply, RequestCost
 
-__all__ = [
-    "DRAWN",
-    "PLAIN",
-    "HowDrawn",
-    "check_same_settings",
-    "drawn_fields",
-    "how_drawn",
-    "recorded_replies",
-]
-
 DRAWN = frozenset(
     {
         *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),

@@ -23,13 +23,6 @@ from snne_guard.evaluation.recordings import Question
 from snne_guard.redaction import without_secrets
 from snne_guard.types import Assessment, Cost
 
-__all__ = [
-    "Ask",
-    "RecordingRun",
-    "failure",
-    "record",
-]
-
 Ask = Callable[[Question], Awaitable[Assessment]]
 """Draws the answer to a question and its samples."""
 

@@ -24,19 +24,6 @@ from snne_guard.evaluation.jsonl import (
 from snne_guard.files import replace_file
 from snne_guard.text import without_reasoning
 
-__all__ = [
-    "Question",
-    "Recording",
-    "answer_digest",
-    "read_labelled",
-    "read_labels",
-    "read_questions",
-    "read_recordings",
-    "shard_of",
-    "write_recordings",
-]
-
-
 # With a limit, pydantic refuses half of a surrogate pair, which cannot be encoded.
 _Text = Annotated[str, Field(min_length=0)]
 _Verdict = Annotated[int, Field(ge=0, le=1)]

@@ -38,8 +38,6 @@ from snne_guard.similarity import resolve_similarity
 from snne_guard.types import Assessment, FloatArray, Reply, Similarity
 from snne_guard.views import View
 
-__all__ = ["RecordedCall", "RecordedScores", "score_recordings", "view_named"]
-
 _SHARED_SETTINGS = (
     *("model", "temperature", *ANSWER_SETTINGS),
     *("system", "completion", "views"),

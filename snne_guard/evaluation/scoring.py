@@ -11,8 +11,6 @@ from snne_guard.evaluation.recordings import Recording
 from snne_guard.scorers import score
 from snne_guard.types import Score
 
-__all__ = ["score_record", "score_recording"]
-
 
 def score_recording(
     recording: Recording,

@@ -21,8 +21,6 @@ from snne_guard.errors import InputError
 from snne_guard.huggingface.model import HuggingFaceModel
 from snne_guard.huggingface.settings import Completion, GenerationSettings, Message
 
-__all__ = ["TransformersChatModel"]
-
 _SETTINGS = ("max_tokens", "seed", "stop", "temperature", "top_k", "top_p")
 _ROLES = {
     "system": "system",

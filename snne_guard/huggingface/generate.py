@@ -31,8 +31,6 @@ from snne_guard.huggingface.settings import (
     Tokenizer,
 )
 
-__all__ = ["draw", "seeded", "token_logprobs", "token_texts"]
-
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 """What tokenizers show for a character of which tokens are missing."""
 

@@ -19,8 +19,6 @@ from snne_guard.huggingface.settings import (
     Tokenizer,
 )
 
-__all__ = ["HuggingFaceModel"]
-
 _OWN_DISTRIBUTION = GenerationSettings()
 
 

@@ -9,15 +9,6 @@ from typing import Any
 from snne_guard.checks import check_number, check_whole
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "Completion",
-    "GenerationSettings",
-    "Message",
-    "Model",
-    "Prompt",
-    "Tokenizer",
-]
-
 Model = Any
 """A causal language model of ``transformers``, which has no usable types."""
 

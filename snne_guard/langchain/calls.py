@@ -33,9 +33,6 @@ from snne_guard.langchain.wrappers import ModelTree
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
-__all__ = ["Frozen", "GuardedCalls"]
-
-
 Frozen = Annotated[Any, Field(frozen=True)]
 """A field that cannot be set."""
 

@@ -23,16 +23,6 @@ from snne_guard.langchain.messages import as_message
 from snne_guard.langchain.request import Run
 from snne_guard.types import Cost
 
-__all__ = [
-    "KEY",
-    "Record",
-    "child_config",
-    "message_of",
-    "result_of",
-    "started_run",
-    "usage_of",
-]
-
 KEY = "snne_guard"
 """Where the assessment stands in ``response_metadata``."""
 NAME = "model_name"

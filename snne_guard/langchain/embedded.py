@@ -17,8 +17,6 @@ from snne_guard.errors import MissingExtraError
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
 
-__all__ = ["MODEL_NAME", "embedded_model", "embedded_server_url", "model_file"]
-
 MODEL_NAME = "SmolLM2-135M-Instruct"
 """The embedded model: 135 million parameters, Apache-2.0, often wrong."""
 

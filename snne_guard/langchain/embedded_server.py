@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["count_cpus", "main"]
-
 _SLOTS = 10  # the largest n of one request
 _TOKENS_PER_SLOT = 2048
 _MOST_THREADS = 8  # more would slow so small a model down

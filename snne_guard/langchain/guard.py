@@ -34,8 +34,6 @@ from snne_guard.types import (
 )
 from snne_guard.views import View
 
-__all__ = ["SNNEGuard"]
-
 
 class SNNEGuard(GuardedCalls):
     """Asks a chat model several times and acts on how far its answers differ.

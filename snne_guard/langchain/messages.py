@@ -21,17 +21,6 @@ from snne_guard.langchain.providers import (
 )
 from snne_guard.types import Reply
 
-__all__ = [
-    "as_chunk",
-    "as_message",
-    "logprob_entries",
-    "question_of",
-    "reply_of",
-    "whole_message",
-    "with_parsed",
-    "without_logprobs",
-]
-
 M = TypeVar("M", bound=BaseMessage)
 
 

@@ -14,20 +14,6 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-__all__ = [
-    "CALL_BLOCKS",
-    "DEFAULT",
-    "ENDING_KEYS",
-    "EXTRAS",
-    "FOR_TRACERS",
-    "MODEL_KEYS",
-    "PROVIDERS",
-    "READABLE_BLOCKS",
-    "Provider",
-    "parameters_of",
-    "provider_of",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:

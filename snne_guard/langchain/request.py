@@ -34,8 +34,6 @@ from snne_guard.langchain.providers import FOR_TRACERS, Provider
 from snne_guard.langchain.wrappers import ModelTree, Target
 from snne_guard.settings import GuardSettings
 
-__all__ = ["ModelRequest", "Run", "engine_request", "request_for"]
-
 Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
 """The guard's own run, None outside a run."""
 

@@ -49,8 +49,6 @@ from snne_guard.langchain.request import ModelRequest, request_for
 from snne_guard.langchain.wrappers import ModelTree, Target
 from snne_guard.self_check import read_self_check
 
-__all__ = ["LangChainSender"]
-
 Chunk = ChatGenerationChunk
 Sent = tuple[ModelRequest, Any]
 """The request that was answered, and its ``ChatResult`` or opened stream."""

@@ -13,8 +13,6 @@ from snne_guard.engine import Outcome, Request
 from snne_guard.langchain.delivery import KEY, Record, usage_of
 from snne_guard.langchain.sender import LangChainSender
 
-__all__ = ["astreamed", "streamed"]
-
 
 def streamed(
     request: Request, sender: LangChainSender

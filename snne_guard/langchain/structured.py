@@ -15,8 +15,6 @@ from langchain_core.runnables import (
 
 from snne_guard.langchain.wrappers import ChatRunnable, rebuild
 
-__all__ = ["guarded_chain"]
-
 AnyRunnable: TypeAlias = Runnable[Any, Any]
 
 

@@ -23,8 +23,6 @@ from snne_guard.engine.rejections import Steps, Wait
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import Provider, parameters_of, provider_of
 
-__all__ = ["ChatRunnable", "ModelTree", "Target", "labels_of", "rebuild"]
-
 ChatRunnable = Runnable[Any, Any]
 """A ``BaseChatModel``, or one inside the wrappers named above."""
 

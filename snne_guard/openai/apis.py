@@ -9,18 +9,6 @@ from snne_guard.engine import Response, read_cost, read_reply
 from snne_guard.engine.reading import is_given, items_of, mapping_of, string_of
 from snne_guard.types import Reply
 
-__all__ = [
-    "Api",
-    "ApiObject",
-    "Body",
-    "ChatApi",
-    "ResponsesApi",
-    "fields_of",
-    "keep_first_choice",
-    "remove_logprobs",
-    "text_of",
-]
-
 ApiObject = Any
 """An answer as the ``openai`` package gives it, or a part of a stream.
 

@@ -33,8 +33,6 @@ from snne_guard.openai.streams import (
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
-__all__ = ["AsyncClientGuard", "ClientGuard"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Guard:

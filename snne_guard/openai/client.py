@@ -21,8 +21,6 @@ from snne_guard.openai.request import ApiRequest, guarded_request
 from snne_guard.settings import GuardOptions, GuardSettings
 from snne_guard.types import Assessment
 
-__all__ = ["AsyncGuardedOpenAI", "ClientOptions", "GuardedOpenAI", "guard_client"]
-
 
 class ClientOptions(GuardOptions, total=False):
     """The options of ``guard_client``; ``SNNEGuard`` says what each means."""

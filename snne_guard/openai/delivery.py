@@ -14,8 +14,6 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.request import ApiRequest
 
-__all__ = ["RefusalAs", "attach", "delivered"]
-
 Fields = Mapping[str, Any]
 RefusalAs = Literal["content", "refusal"]
 """Where a refusal stands: it is what the message says, or its ``refusal``."""

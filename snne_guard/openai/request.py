@@ -15,8 +15,6 @@ from snne_guard.engine.vocabulary import STREAMS
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import Api, Body, ChatApi, ResponsesApi, fields_of, text_of
 
-__all__ = ["ApiRequest", "guarded_request"]
-
 _APIS: dict[str, Api] = {
     "/chat/completions": ChatApi(),
     "/responses": ResponsesApi(),

@@ -25,8 +25,6 @@ from snne_guard.openai.apis import (
 from snne_guard.openai.request import ApiRequest
 from snne_guard.self_check import read_self_check
 
-__all__ = ["OpenAISender"]
-
 
 class OpenAISender:
     """Sends a user's request as it is, as samples, and as a self-check.

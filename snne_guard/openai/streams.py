@@ -19,8 +19,6 @@ from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.delivery import attach
 from snne_guard.openai.request import ApiRequest
 
-__all__ = ["AsyncGuardedStream", "GuardedStream", "StreamEnd", "parts_of"]
-
 Fields = Mapping[str, Any]
 
 

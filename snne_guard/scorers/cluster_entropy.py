@@ -19,18 +19,6 @@ from snne_guard.scorers.method import Method
 from snne_guard.scorers.nearest_neighbor import softmax_weights
 from snne_guard.types import IntArray
 
-__all__ = [
-    "METHODS",
-    "cluster_masses",
-    "discrete_semantic_entropy",
-    "entropy",
-    "greedy_clusters",
-    "naive_entropy",
-    "semantic_entropy",
-    "semantic_set_count",
-    "vote_share",
-]
-
 
 def greedy_clusters(equivalent: ArrayLike) -> IntArray:
     """Return clusters, formed as the authors of semantic entropy do.

@@ -15,8 +15,6 @@ from snne_guard.arrays import as_entailment
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = ["METHODS", "entailment_ratio", "luq", "luq_pair"]
-
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     """Return how much each text supports each other one, ignoring neutral.

@@ -15,15 +15,6 @@ from snne_guard.arrays import as_numbers
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "METHODS",
-    "degree",
-    "eccentricity",
-    "eigenvalue_sum",
-    "laplacian_spectrum",
-    "lexical_similarity",
-]
-
 # Further digits of a spectrum are rounding, and depend on the order of the answers.
 _DIGITS = 12
 # An eigenvalue that equals the threshold but for rounding is not below it.

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from snne_guard.arrays import as_numbers
 from snne_guard.scorers.method import Method
 
-__all__ = ["METHODS", "eigen_score"]
-
 _ALPHA = 1e-3
 
 

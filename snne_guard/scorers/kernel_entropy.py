@@ -17,18 +17,6 @@ from snne_guard.scorers.method import Method
 from snne_guard.scorers.nearest_neighbor import softmax_weights
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "METHODS",
-    "cluster_kernel",
-    "edge_weights",
-    "heat_kernel",
-    "kle",
-    "kle_full",
-    "matern_kernel",
-    "unit_trace",
-    "von_neumann_entropy",
-]
-
 Kernel = Callable[[ArrayLike], FloatArray]
 """Edge weights to an ``(n, n)`` kernel."""
 

@@ -16,15 +16,6 @@ from snne_guard.arrays import as_logprobs
 from snne_guard.scorers.method import Method
 from snne_guard.similarity.tokens import unicode_tokens
 
-__all__ = [
-    "METHODS",
-    "answer_length",
-    "p_true",
-    "p_true_prompt",
-    "perplexity",
-    "sequence_probability",
-]
-
 
 def sequence_probability(main_logprobs: ArrayLike) -> float:
     """Return how improbable the delivered answer is, all its tokens together.

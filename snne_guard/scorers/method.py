@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import Similarity
 
-__all__ = ["ANCHORS", "Method"]
-
 _Limit = float | Callable[[int], float]
 
 _LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs"}

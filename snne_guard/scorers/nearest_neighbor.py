@@ -14,16 +14,6 @@ from snne_guard.errors import InputError
 from snne_guard.scorers.method import Method
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "METHODS",
-    "bounds",
-    "log_sum",
-    "snne",
-    "softmax_weights",
-    "uncertainty",
-    "wsnne",
-]
-
 _ROUNDING = 1e-9
 
 

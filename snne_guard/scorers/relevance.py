@@ -19,8 +19,6 @@ from snne_guard.scorers.method import Method
 from snne_guard.scorers.nearest_neighbor import log_sum
 from snne_guard.types import FloatArray
 
-__all__ = ["METHODS", "sar", "sent_sar", "token_sar"]
-
 _TEMPERATURE = 0.001
 
 

@@ -44,15 +44,6 @@ from snne_guard.similarity.lexical import check_texts
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import FloatArray, IntArray, Score, Similarity
 
-__all__ = [
-    "METHODS",
-    "AnswerRole",
-    "Inputs",
-    "TokenLogprobs",
-    "resolve_method",
-    "score",
-]
-
 _ALL = (
     *SNNE,
     *ENTROPY,

@@ -25,8 +25,6 @@ from snne_guard.server.metrics import Metrics, live_routes
 from snne_guard.server.middleware import Gate
 from snne_guard.server.replies import JSON
 
-__all__ = ["create_app", "run"]
-
 
 def create_app(config: ServerConfig) -> Starlette:
     """Return the server as an ASGI application; ``state.metrics`` counts its calls.

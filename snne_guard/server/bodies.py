@@ -16,8 +16,6 @@ from snne_guard.errors import InputError
 from snne_guard.files import json_object
 from snne_guard.server.errors import Fault
 
-__all__ = ["BodyReader", "read_body"]
-
 MAX_BODY = 32 * 2**20
 """Bytes that the body of a request to be guarded may have."""
 

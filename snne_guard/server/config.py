@@ -16,14 +16,6 @@ from snne_guard.files import first_problem
 from snne_guard.openai.client import ClientOptions
 from snne_guard.types import Prices
 
-__all__ = [
-    "KeyOptions",
-    "ServerConfig",
-    "guard_options",
-    "load_config",
-    "requires_keys",
-]
-
 
 class _Table(BaseModel):
     """A table of the file; unknown names are errors."""

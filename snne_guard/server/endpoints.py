@@ -42,8 +42,6 @@ from snne_guard.server.upstream import (
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Score
 
-__all__ = ["Service"]
-
 _Chunks = UpstreamStream[ChatCompletionChunk]
 _Events = UpstreamStream[ResponseStreamEvent]
 _APIS: dict[str, tuple[type[Any], type[Any], bytes]] = {

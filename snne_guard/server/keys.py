@@ -14,8 +14,6 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.server.config import KeyOptions, ServerConfig, requires_keys
 from snne_guard.server.errors import Fault
 
-__all__ = ["Access", "KeyTable"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:

@@ -20,8 +20,6 @@ from starlette.routing import Route
 
 from snne_guard.types import Assessment
 
-__all__ = ["Metrics", "live_routes"]
-
 CALLS_KEPT = 100
 """Calls that are kept one by one."""
 

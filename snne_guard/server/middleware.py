@@ -16,8 +16,6 @@ from snne_guard.server.config import requires_keys
 from snne_guard.server.errors import Fault, fault_of
 from snne_guard.server.replies import JSON
 
-__all__ = ["SECONDS_A_PART", "Gate"]
-
 SECONDS_A_PART = 60.0
 """How long a part of a request's body may take; the request holds a slot meanwhile."""
 

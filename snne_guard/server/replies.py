@@ -12,8 +12,6 @@ from starlette.types import Receive, Scope, Send
 
 from snne_guard.server.errors import Fault
 
-__all__ = ["JSON", "ClosingStream", "event_of", "event_stream"]
-
 PATIENCE = 10.0
 """Seconds without an event after which a comment keeps the connection open."""
 

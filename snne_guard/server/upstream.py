@@ -14,15 +14,6 @@ from starlette.requests import Request
 from snne_guard.server.keys import Access
 from snne_guard.server.replies import ClosingStream
 
-__all__ = [
-    "PASSED",
-    "UpstreamClient",
-    "UpstreamStream",
-    "draw_headers",
-    "forward",
-    "readable",
-]
-
 T = TypeVar("T")
 
 PASSED: tuple[tuple[str, tuple[str, ...]], ...] = (

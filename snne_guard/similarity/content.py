@@ -24,18 +24,6 @@ from snne_guard.similarity.tokens import is_notation, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = [
-    "ASKED",
-    "CONTENT_WEIGHT",
-    "LONG_QUESTION",
-    "OTHER_SYMBOL",
-    "SAME_WORDS",
-    "ContentF1",
-    "WeighedWords",
-    "asked_words",
-    "content_f1",
-]
-
 LONG_QUESTION = 1_000
 """A question of this many characters or more is ignored: it probably holds the text to
 answer from, whose words must count in full."""

@@ -13,8 +13,6 @@ from snne_guard.similarity.lexical import compare_ordered
 from snne_guard.similarity.local_models import run_model
 from snne_guard.types import FloatArray
 
-__all__ = ["DEFAULT_CROSS_ENCODER", "CrossEncoder"]
-
 DEFAULT_CROSS_ENCODER = "cross-encoder/stsb-roberta-large"
 """SAR's choice: an English model, trained on the similarity of sentences."""
 

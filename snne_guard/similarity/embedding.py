@@ -14,8 +14,6 @@ from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.similarity.local_models import name_of, run_model
 from snne_guard.types import FloatArray
 
-__all__ = ["Embedding"]
-
 
 @dataclass(frozen=True, slots=True)
 class Embedding:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from unicodedata import decimal, normalize
 
-__all__ = ["compatible"]
-
 _SAME = str.maketrans(
     {
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),

@@ -10,8 +10,6 @@ from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 from typing import Any, Final
 
-__all__ = ["NOT_JSON", "alike_values", "read_json"]
-
 NOT_JSON: Final = object()
 """What ``read_json`` returns for a text that is not JSON."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["capital_labels", "lone_letters"]
-
 _LABEL = re.compile(
     r"""[A-Z](?<!\w.)(?:
         [A-Z]++                  # the US

@@ -18,19 +18,6 @@ from snne_guard.errors import InputError
 from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 from snne_guard.types import FloatArray
 
-__all__ = [
-    "ALMOST_ONE",
-    "ROUGE_L_TOKENS",
-    "characters",
-    "check_texts",
-    "common_length",
-    "compare_ordered",
-    "distinct_texts",
-    "rouge_l",
-    "rouge_l_paper",
-    "spread",
-]
-
 ROUGE_L_TOKENS = 5_000
 """ROUGE-L compares the order of this many tokens of a text. After them common tokens
 count in any order, which keeps time linear."""

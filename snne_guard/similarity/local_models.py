@@ -16,8 +16,6 @@ from snne_guard.errors import (
     SnneGuardError,
 )
 
-__all__ = ["name_of", "run_model"]
-
 Result = TypeVar("Result")
 Kind = Literal["CrossEncoder", "SentenceTransformer"]
 

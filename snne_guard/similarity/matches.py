@@ -13,14 +13,6 @@ from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.numbers import stated_number
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = [
-    "Match",
-    "exact",
-    "normalised",
-    "normalised_text",
-    "numeric",
-]
-
 # Brackets stay, since [3, 4) is not (3, 4], and so does the point of .5.
 _OPENING = "\"'`*_ \u00a1\u00ab\u00bf\u2039\u300c\u300e"
 _CLOSING = "\"'`*_.,;:!? \u00bb\u2026\u203a\u3001\u3002\u300d\u300f"

@@ -17,8 +17,6 @@ from snne_guard.similarity.local_models import run_model
 from snne_guard.similarity.matches import normalised_text
 from snne_guard.types import BoolArray, FloatArray
 
-__all__ = ["DEFAULT_NLI_MODEL", "NLI", "entail_similarity", "equivalence"]
-
 DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 """The paper's, 3.6 GB. ``microsoft/deberta-base-mnli`` and
 ``cross-encoder/nli-deberta-v3-base`` are several times smaller and faster."""

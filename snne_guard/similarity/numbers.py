@@ -10,8 +10,6 @@ from typing import Final
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.words import FUNCTION_WORDS
 
-__all__ = ["plain_numbers", "stated_number", "with_plain_numbers"]
-
 _PARTS = re.compile(r"(-?)(\.?\d[\d.,:/'_]*)(.*)", re.DOTALL)
 # The digit comes first, since a search for it is quick.
 _SPACED = re.compile(r"[1-9](?<![\w.,:/'-].)\d{0,2}(?: \d{3})+(?![\w/])")

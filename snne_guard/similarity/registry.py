@@ -18,8 +18,6 @@ from snne_guard.similarity.matches import exact, normalised, numeric
 from snne_guard.similarity.nli import DEFAULT_NLI_MODEL, NLI
 from snne_guard.types import Similarity
 
-__all__ = ["SIMILARITIES", "resolve_similarity"]
-
 SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
     {
         "content_f1": content_f1,

@@ -13,8 +13,6 @@ from unicodedata import category
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.tokens import rouge_tokens
 
-__all__ = ["symbols", "word_runs"]
-
 _RUN = re.compile(r"[^\W_]+")
 _LETTERS = r"[^\W\d_]"
 _WORD = re.compile(rf"{_LETTERS}{{2}}")

@@ -25,12 +25,6 @@ from unicodedata import category
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.numbers import plain_numbers, with_plain_numbers
 
-__all__ = [
-    "is_notation",
-    "rouge_tokens",
-    "unicode_tokens",
-]
-
 _ROUGE = bytes(
     code if chr(code) in "abcdefghijklmnopqrstuvwxyz0123456789" else ord(" ")
     for code in bytes(range(256)).lower()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION_WORDS", "NEGATIONS", "OR", "SPELLINGS"]
-
 # One that is also a word of content in English ("die", "man", "war") or a unit ("am",
 # "m") is left out: a word too many here makes different answers look alike, one too few
 # only makes like ones look a little different.

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from snne_guard.errors import MissingExtraError
 
-__all__ = ["Part", "cut", "cutters", "plain"]
-
 _LONGEST = 1_000
 """Characters of a part of prose; longer ones, without a full stop, are cut at a space,
 so that time grows with the length of a text and not with its square."""

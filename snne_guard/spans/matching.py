@@ -12,8 +12,6 @@ from snne_guard.similarity.content import ASKED, WeighedWords, asked_words
 from snne_guard.spans.cutting import cut, plain
 from snne_guard.types import FloatArray
 
-__all__ = ["NLIMatch", "word_match"]
-
 _COMMON = 25
 """A word that is in more parts of a text counts as in all of them, so that time grows
 with the length of the texts and not with its square."""

@@ -13,8 +13,6 @@ from snne_guard.errors import InputError
 from snne_guard.text import printable
 from snne_guard.types import Span
 
-__all__ = ["MarkedForm", "render_marks"]
-
 MarkedForm = Literal["plain", "markdown", "html", "terminal"]
 
 _YELLOW, _RESET = "\x1b[30;43m", "\x1b[0m"

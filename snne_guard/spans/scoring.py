@@ -16,13 +16,6 @@ from snne_guard.spans.cutting import Part, cut
 from snne_guard.spans.matching import NLIMatch, word_match
 from snne_guard.types import FloatArray, Span, SpanSimilarity
 
-__all__ = [
-    "calibrate_spans",
-    "labelled_spans",
-    "resolve_span_similarity",
-    "score_spans",
-]
-
 _HALF = 0.5
 _FIELDS = ("main_answer", "samples", "sentences", "sentence_labels", "id")
 
