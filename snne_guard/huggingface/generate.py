@@ -84,7 +84,9 @@ def draw(
     if n > 1 and width > 1:  # the last token has to be left to ``generate``
         cache = _repeated_cache(model, ids[:, :-1], mask[:, :-1], n)
     logprobs = _Logprobs()
-    ending = _Ending(tokenizer, settings.stop, width, is_over)
+    own: str | list[str] = model.generation_config.stop_strings or []
+    stop = (*settings.stop, *([own] if isinstance(own, str) else own))
+    ending = _Ending(tokenizer, stop, width, is_over)
     options = _options(settings, model)
     options |= {"eos_token_id": list(ends) or None, "pad_token_id": padding}
     drawn = model.generate(
@@ -97,12 +99,21 @@ def draw(
     )
     rows = [prompt for prompt in prompts for _ in range(n)]
     texts = zip(rows, drawn[:, width:].tolist(), logprobs.of(drawn), strict=True)
-    replies = [
-        _completion(tokenizer, *text, ends=ends, stop=settings.stop) for text in texts
-    ]
+    replies = [_completion(tokenizer, *text, ends=ends, stop=stop) for text in texts]
     if settings.hidden_layer is not None:
         replies = _with_states(model, rows, replies, settings.hidden_layer)
     return replies
+
+
+_NOT_HERE: dict[str, Any] = {
+    "cache_implementation": None,
+    "penalty_alpha": None,
+    "prompt_lookup_num_tokens": None,
+    "return_dict_in_generate": False,
+    "stop_strings": None,  # ``_Ending`` looks for them
+    "token_healing": False,
+}
+"""What a model's configuration may ask for, and a batch of replies cannot have."""
 
 
 def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
@@ -120,6 +131,7 @@ def _options(settings: GenerationSettings, model: Model) -> dict[str, Any]:
             options |= {"temperature": temperature, **limits}
     return {
         **options,
+        **_NOT_HERE,
         "max_length": None,
         "max_new_tokens": settings.max_tokens,
         "num_beams": 1,

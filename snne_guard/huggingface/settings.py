@@ -39,7 +39,8 @@ class GenerationSettings:
         top_k: Draw among this many of the likeliest tokens.
         top_p: Draw among the likeliest tokens that together have at least this
             probability, in (0, 1].
-        stop: Texts at which a reply ends; they are not part of it.
+        stop: Texts at which a reply ends, beside the model's own; they are not part of
+            it.
         seed: Makes a call with the same prompts and ``n`` repeatable.
         hidden_layer: Layer whose hidden state of the last token is returned: 0 for the
             embeddings, 1 for the first layer, -1 for the last. None for none.

@@ -237,6 +237,56 @@ def test_settings_of_the_generation_config_hold_without_a_temperature() -> None:
     assert config.repetition_penalty == 50.0
 
 
+NOT_HERE: dict[str, Any] = {
+    "a dict": {"return_dict_in_generate": True, "output_scores": True},
+    "a cache": {"cache_implementation": "static"},
+    "healing": {"token_healing": True},
+    "look-up": {"prompt_lookup_num_tokens": 3},
+    "contrast": {"penalty_alpha": 0.6},
+    "beams": {"num_beams": 4, "do_sample": True, "num_return_sequences": 2},
+    "no cache": {"use_cache": False},
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of flags that have no effect here
+@pytest.mark.parametrize("temperature", [None, 1.0])
+@pytest.mark.parametrize("name", NOT_HERE)
+def test_what_a_batch_cannot_have_is_left_out(
+    name: str, temperature: float | None
+) -> None:
+    model, plain = make_model(), make_model()
+    plain.generation_config.do_sample = NOT_HERE[name].get("do_sample", False)
+    for option, value in NOT_HERE[name].items():
+        setattr(model.generation_config, option, value)
+    settings = GenerationSettings(max_tokens=5, seed=1, temperature=temperature)
+    drawn, expected = (
+        HuggingFaceModel(each, TOKENIZER).generate(["ab", "c"], n=2, settings=settings)
+        for each in (model, plain)
+    )
+    assert drawn == expected
+
+
+@pytest.mark.parametrize("temperature", [None, 1.0])
+@pytest.mark.parametrize("own", ["K", ["K", "z"]])
+def test_the_models_own_stop_texts_end_replies(
+    own: str | list[str], temperature: float | None
+) -> None:
+    model = make_model()
+    model.generation_config.stop_strings = own
+    drawn, expected = (
+        HuggingFaceModel(each, TOKENIZER).generate(
+            ["ab"],
+            n=8,
+            settings=GenerationSettings(
+                max_tokens=30, seed=1, temperature=temperature, stop=stop
+            ),
+        )
+        for each, stop in ((model, ("q",)), (make_model(), ("q", *own)))
+    )
+    assert drawn == expected
+    assert any(reply.finish_reason == "stop" for reply in drawn[0])
+
+
 def test_threads_wait_for_one_another() -> None:
     def drawn(_: int) -> Any:
         return tiny().generate(["ab"], n=2, settings=TWENTY)
