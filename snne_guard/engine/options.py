@@ -12,6 +12,7 @@ from typing import Any
 from snne_guard.engine.protocol import Draw
 from snne_guard.engine.vocabulary import (
     ACTING,
+    ALIKE,
     DECLARATIONS,
     FORMS,
     LIMITS,
@@ -25,7 +26,6 @@ from snne_guard.engine.vocabulary import (
     SEARCHING,
     SETTINGS,
     STOPS,
-    THINKING,
 )
 from snne_guard.views import EXTRA_TOKENS
 
@@ -99,8 +99,15 @@ def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
         for name, value in each.items()
         if value is not None
     ]
-    thought = [f"{name}={v!r}" for name, v in given if name.startswith(THINKING)]
-    return frozenset(name for name, _ in given), tuple(sorted(thought))
+    return frozenset(
+        (name, hash(repr(value)) if _counts(name, value) else None)
+        for name, value in given
+    )
+
+
+def _counts(name: str, value: object) -> bool:
+    """Return whether it may depend on the value of an option what a model takes."""
+    return name not in ALIKE and isinstance(value, str | int | float | list | Mapping)
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,9 +119,12 @@ def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     settings: dict[str, Any] = {}
     for name, aliases in SETTINGS.items():
-        values = [options[alias] for alias in aliases if alias in options]
+        levels = [*_levels(options)]
+        values = [each[alias] for each in levels for alias in aliases if alias in each]
         if values:
-            value = next((value for value in values if value is not None), None)
+            # What stands inside of another option comes last, and takes its place.
+            values = [value for value in values if value is not None]
+            value = values[-1] if values else None
             text = name == "stop" and isinstance(value, str)
             settings[name] = [value] if text else value
     return settings
@@ -155,8 +165,8 @@ def may_act(options: Mapping[str, Any]) -> bool:
         # An empty mapping asks for something in its usual form; an empty list does not.
         if any(level.get(name) not in (None, False, []) for name in ACTING):
             return True
-        names = (level.get(name) for name in ("model", "model_name"))
-        if any(part in str(name) for name in names for part in SEARCHING):
+        names = str([level.get(name) for name in ("model", "model_name", "models")])
+        if any(part in names for part in SEARCHING):
             return True
         tools = level.get("tools")
         if isinstance(tools, list | tuple) and any(map(_runs_at_provider, tools)):

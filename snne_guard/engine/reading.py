@@ -158,8 +158,9 @@ def _says_something(text: str) -> bool:
 
 def _is_readable(name: object, arguments: object) -> bool:
     """Return whether a call says what it calls, and with which arguments."""
-    is_named = isinstance(name, str) and bool(name)
-    return is_named and not (isinstance(arguments, str) and _repeats_key(arguments))
+    if arguments is None or not (isinstance(name, str) and name):
+        return False
+    return not (isinstance(arguments, str) and _repeats_key(arguments))
 
 
 class _RepeatedKeyError(ValueError):
@@ -214,6 +215,20 @@ def _json(value: object) -> str:
 
 
 # -- Values of unknown type ------------------------------------------------------------
+
+
+def strings_in(value: object) -> list[str]:
+    """Return the texts that a value of JSON holds, names of fields left out."""
+    found, left = list[str](), [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, Mapping):
+            left.extend(value.values())
+        elif isinstance(value, list | tuple):
+            left.extend(value)
+    return found
 
 
 def is_given(value: object) -> bool:

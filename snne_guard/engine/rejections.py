@@ -31,6 +31,11 @@ _MOST_KEPT = 1_000
 _QUOTED = re.compile(
     r"\"[^\"]{41,}\"|'[^']{41,}'|`[^`]{41,}`|\u201c[^\u201d]{41,}\u201d"
 )
+_REJECTS = re.compile(
+    r"support|allow|permit|accept|availab|unknown|unexpected|unrecogni[sz]ed|invalid"
+    r"|extra|deprecated|incompatible|exclusive|both|must|can ?not|can't|implement",
+    re.IGNORECASE,
+)
 _RUN = 3  # words in a row that make a quotation
 
 Result = TypeVar("Result")
@@ -119,7 +124,8 @@ def without_rejected(
             name = named_parameter(error, request)
             unnamed = _LOGPROBS & {*request.optional}
             if name is not None:
-                named.add(name)
+                if _says_why(error, name):
+                    named.add(name)
                 left_out |= {name}
             elif unnamed and _is_rejection(error):
                 left_out |= unnamed
@@ -189,6 +195,18 @@ def named_parameter(error: BaseException, request: Rejectable) -> str | None:
     param = re.findall(r"\w+", str(getattr(error, "param", "")))
     found = (*param, *_own_words(_message(error), request.texts))
     return next((name for name in found if name in request.optional), None)
+
+
+def _says_why(error: BaseException, name: str) -> bool:
+    """Return whether an error says that a parameter is what it rejects.
+
+    Other errors may quote a reply in which its name stands.
+    """
+    param = getattr(error, "param", None)
+    if param:
+        return name in re.findall(r"\w+", str(param))
+    fails = status_of(error) == SERVER_ERROR
+    return not fails and _REJECTS.search(_message(error)) is not None
 
 
 def _own_words(said: str, texts: Iterable[str]) -> list[str]:

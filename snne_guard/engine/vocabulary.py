@@ -31,17 +31,26 @@ ACTING = frozenset(
         "compound_custom",
         "conversation",
         "enable_search",
+        "enable_web_search",
         "mcp_servers",
         "plugins",
         "prompt",  # may bring tools
         "search_parameters",
         "search_settings",
+        "web_search",
         "web_search_options",
     }
 )
 """Options with which a provider stores or runs something."""
 
-SEARCHING = (":online", "search-preview", "groq/compound", "compound-beta")
+SEARCHING = (
+    ":online",
+    "search-preview",
+    "search-api",
+    "deep-research",
+    "groq/compound",
+    "compound-beta",
+)
 """What stands in the names of models that search or run code by themselves."""
 
 SETTINGS = {
@@ -54,18 +63,27 @@ SETTINGS = {
 
 NESTED = frozenset(
     {
+        "additionalModelRequestFields",
         "additional_model_request_fields",
         "extra_body",
+        "generationConfig",
         "generation_config",
         "inferenceConfig",
         "inference_config",
         "model_kwargs",
+        "nvext",
         "options",
         "outputConfig",
         "output_config",
+        "parameters",
+        "params",
+        "provider_options",
+        "sampling_params",
         "text",
         "toolConfig",
         "tool_config",
+        "venice_parameters",
+        "vllm_xargs",
     }
 )
 """Options that hold further options."""
@@ -74,14 +92,17 @@ REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 """Those that take the place of a model's fields: Bedrock's and Ollama's."""
 
 # One seed for all would draw the same sample again and again.
-SEEDS = frozenset({"random_seed", "seed"})
+SEEDS = frozenset({"random_seed", "sampler_seed", "sampling_seed", "seed"})
 
 NARROWING = frozenset(
     {
         *("temperature", "top_p", "topP", "p", "top_k", "topK", "k", "min_p", "minP"),
-        *("top_a", "top_n_sigma", "typical", "typical_p", "tfs", "tfs_z"),
+        *("top_a", "top_n_sigma", "top_nsigma", "typical", "typical_p", "typ_p"),
+        *("tfs", "tfs_z"),
         *("epsilon_cutoff", "eta_cutoff", "penalty_alpha", "dynamic_temperature"),
         *("mirostat", "mirostat_mode", "mirostat_tau", "mirostat_eta"),
+        *("mirostat_target", "mirostat_lr", "nsigma", "min_temp", "max_temp"),
+        *("dynatemp_min", "dynatemp_max", "decoding_method", "greed_sampling"),
         *("dynatemp_range", "dynatemp_exponent", "dynatemp_low", "dynatemp_high"),
         *("xtc_probability", "xtc_threshold", "smoothing_factor", "smoothing_curve"),
         *("samplers", "sampler_order", "sampler_priority", "sampler_seq"),
@@ -144,6 +165,20 @@ FORMS = frozenset(
     }
 )
 """Options that questions about an answer leave out, for a reply in plain words."""
+
+ALIKE = frozenset(
+    {
+        *FORMS,
+        *LIMITS,
+        *NARROWING,
+        *NESTED,
+        *SEEDS,
+        *STREAMS,
+        *("contents", "input", "instructions", "messages", "prompt", "system"),
+        *("metadata", "prompt_cache_key", "safety_identifier", "user"),
+    }
+)
+"""Options on whose values it does not depend what a model takes, or what is in them."""
 
 FIELDS = NESTED | SEEDS | NARROWING | FORMS | {*LIMITS, "n", "store"}
 """Fields of a LangChain model that a draw treats as options."""
@@ -226,6 +261,3 @@ TRANSIENT_NAMES = frozenset(
 
 REJECTED_CODES = frozenset({400, 403, 404, 422})
 """HTTP statuses with which a request may be refused for what it asks."""
-
-THINKING = ("reasoning", "thinking")
-"""How the options begin on whose values it depends what a model takes."""

@@ -178,9 +178,9 @@ def _kind_of(block: object) -> str | None:
         block = mapping_of(block.get("value"))
     elif block.keys() <= {"id", "index"}:  # what ends a block of a stream
         return "text"
-    if not isinstance(block.get("text"), str | None):
-        return None
-    return string_of(block.get("type"))
+    kind = string_of(block.get("type"))
+    said = block.get("text")
+    return kind if isinstance(said, str) or (said is None and kind != "text") else None
 
 
 def logprob_entries(message: BaseMessage) -> list[Any]:

@@ -28,6 +28,7 @@ from snne_guard.engine import (
     options_for,
 )
 from snne_guard.engine.protocol import TOP_LOGPROBS
+from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import FIELDS, STREAMS
 from snne_guard.langchain.messages import as_message, question_of, reply_of
 from snne_guard.langchain.providers import FOR_TRACERS, Provider
@@ -133,7 +134,9 @@ class ModelRequest:
     @property
     def texts(self) -> list[str]:
         """What is said in it."""
-        return [str(message.text) for message in self.messages]
+        said = [str(message.text) for message in self.messages]
+        # An application may pass other texts of its users on, such as their names.
+        return [*said, *strings_in({**self.options, "include": None, "model": None})]
 
 
 def request_for(

@@ -88,7 +88,7 @@ def _read_choice(
         finish_reason=string_of(choice.get("finish_reason")),
         logprobs=_choice_logprobs(choice),
         calls=calls,
-        refusal=bool(message.get("refusal")),
+        refusal=bool(message.get("refusal")) or "refusal" in kinds,
         other_content=any(is_given(message.get(name)) for name in _BESIDE_TEXT)
         or (is_given(message.get("tool_calls")) and not calls)
         or not isinstance(content, str | Sequence | None)
@@ -109,17 +109,24 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[object, object]]:
 
 def _called(call: Mapping[str, Any]) -> tuple[object, object]:
     """Return name and arguments of a call; some servers leave the other kind empty."""
-    if call.get("type") != "function" and is_given(call.get("custom")):
-        custom = mapping_of(call["custom"])
+    custom, function = mapping_of(call.get("custom")), mapping_of(call.get("function"))
+    if call.get("type") != "function" and is_given(custom):
         return custom.get("name"), custom.get("input")
-    function = mapping_of(call.get("function"))
-    return function.get("name"), function.get("arguments")
+    arguments = function.get("arguments")
+    if arguments is None and not is_given({**function, "name": None, "custom": custom}):
+        arguments = ""  # some leave them out where there are none
+    return function.get("name"), arguments
 
 
 def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
     """Add a piece of a stream to the choice that it belongs to."""
     message, delta = choice["message"], mapping_of(piece.get("delta"))
-    _append(message, delta, ("content", "refusal"))
+    before, content = message.get("content"), delta.get("content")
+    if isinstance(before, list) or isinstance(content, list | Mapping):
+        message["content"] = [*_parts(before), *_parts(content)]
+    else:
+        _append(message, delta, ("content",))
+    _append(message, delta, ("refusal",))
     for name in _BESIDE_TEXT:
         if is_given(delta.get(name)):
             message[name] = delta[name]
@@ -134,6 +141,13 @@ def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
     entries = items_of(mapping_of(piece.get("logprobs")).get("content"))
     choice["logprobs"].setdefault("content", []).extend(entries)
     choice["finish_reason"] = piece.get("finish_reason") or choice.get("finish_reason")
+
+
+def _parts(content: object) -> list[Any]:
+    """Return a message's content as a list of parts."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [content] if isinstance(content, Mapping) else items_of(content)
 
 
 def _append(whole: dict[str, Any], piece: Body, names: Sequence[str]) -> None:
@@ -202,6 +216,7 @@ def _read_output(fields: Mapping[str, Any]) -> Reply:
         ],
         refusal="refusal" in kinds,
         other_content=not _OUTPUT_ITEMS.issuperset(item.get("type") for item in output)
+        or not all(isinstance(item.get("content"), list | None) for item in output)
         or not _OUTPUT_PARTS.issuperset(kinds),
         model=string_of(fields.get("model")),
         response_id=string_of(fields.get("id")),
@@ -256,8 +271,8 @@ def remove_logprobs(part: ApiObject) -> None:
 def _kind_of(part: Mapping[str, Any]) -> object:
     """Return the type of a part, None where it says a text that is none."""
     kind = part.get("type")
-    said = part.get("text") if kind in _TEXT_PARTS else None
-    return kind if isinstance(said, str | None) else None
+    said = isinstance(part.get("text"), str)
+    return kind if said or kind not in _TEXT_PARTS else None
 
 
 def text_of(content: object) -> str:

@@ -54,11 +54,12 @@ class _Guard:
         given = None
         if answer is not None:
             given = Response(replies=(read_reply(text=answer, finish_reason="stop"),))
+        sender = OpenAISender(self.client, request, rejections=state.rejections)
         engine_request = Request(
             settings=settings,
             state=state,
             capabilities=ProviderCapabilities.of(request.api.parameters),
-            keys=(request.key,),
+            keys=(sender.key,),
             question=state.question(chosen, request.question),
             tools_bound=bool(body.get("tools") or body.get("functions")),
             context=settings.context_of(messages),
@@ -69,7 +70,6 @@ class _Guard:
             observers=self.observers,
             answer_settings=request.answer_settings,
         )
-        sender = OpenAISender(self.client, request, rejections=state.rejections)
         return engine_request, sender
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function

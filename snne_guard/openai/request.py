@@ -11,6 +11,7 @@ import openai
 
 from snne_guard.engine import answer_settings
 from snne_guard.engine.options import option_key
+from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import STREAMS
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import Api, Body, ChatApi, ResponsesApi, fields_of, text_of
@@ -69,7 +70,9 @@ class ApiRequest:
     def texts(self) -> list[str]:
         """What is said in it."""
         messages = map(fields_of, self.api.messages(self.body))
-        return [text_of(message.get("content")) for message in messages]
+        said = [text_of(message.get("content")) for message in messages]
+        # A client may choose other texts too, such as the name of its user.
+        return [*said, *strings_in({**self.body, "include": None, "model": None})]
 
     @property
     def answer_settings(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Hashable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -91,9 +91,14 @@ class OpenAISender:
 
     # -- Requests ----------------------------------------------------------------------
 
+    @property
+    def key(self) -> Hashable:
+        """Under which is remembered what the server rejects of such a request."""
+        return str(self._client.base_url), self._request.key
+
     def _steps(self, draw: Draw) -> Steps[tuple[ApiRequest, Any]]:
         make = partial(self._request_for, draw)
-        return without_rejected(make, self._rejections, self._request.key)
+        return without_rejected(make, self._rejections, self.key)
 
     def _post(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a task awaits it
         return request.post(self._client)

@@ -205,9 +205,15 @@ def test_at_most_a_thousand_are_kept_the_latest() -> None:
         ({"reasoning_effort": "low"}, {"reasoning_effort": "high"}, False),
         ({"reasoning": {"effort": "low"}}, {"reasoning": {"effort": "high"}}, False),
         ({"thinking": {"type": "enabled"}}, {"thinking": {"type": "disabled"}}, False),
+        ({"model": "o3"}, {"model": "gpt-4.1"}, False),
+        ({"extra_body": {"models": ["a"]}}, {"extra_body": {"models": ["b"]}}, False),
+        ({"provider": {"only": ["a"]}}, {"provider": {"only": ["b"]}}, False),
+        ({"verbosity": "low"}, {"verbosity": "high"}, False),
+        ({"user": "one"}, {"user": "other"}, True),
+        ({"tools": [{"name": "f"}]}, {"tools": [{"name": "g"}]}, True),
     ],
 )
-def test_the_key_is_of_names_and_of_how_much_is_thought(
+def test_the_key_is_of_what_may_change_the_options_that_a_model_takes(
     one: dict[str, Any], other: dict[str, Any], same: bool
 ) -> None:
     assert (option_key([one]) == option_key([other])) is same

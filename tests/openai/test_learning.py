@@ -114,6 +114,9 @@ def test_a_client_cannot_make_samples_equal(ask: Any, name: str) -> None:
         ("Where?", f"Cannot store {'the temperature of Rome is n degrees ' * 2!r}"),
         ("Where?", "The response was filtered by the content management policy."),
         ("Where?", "Error while downloading file."),
+        ("Heat it", "Failed to parse tool call: set temperature to 20 degrees"),
+        ("Heat it", "Model output blocked: 'temperature is n'"),
+        ("Does the temperature rise?", "Blocked term: temperature rise"),
     ],
 )
 @pytest.mark.parametrize("status", [400, 403, 404, 422])
@@ -174,6 +177,41 @@ def test_what_one_depth_of_reasoning_rejects_holds_for_no_other(ask: Any) -> Non
         assert call(reasoning_effort="none")["method"] == "wsnne"
         assert call()["method"] == "wsnne"
         assert call(reasoning_effort="low")["reasons"] == ["logprobs_missing"]
+
+
+def test_what_a_server_fails_with_teaches_nothing(ask: Any) -> None:
+    strays = iter(['Failed at pos 9: {"name": "heat", "temperature": 20, "invalid"'])
+
+    def once(asked: Asked) -> str | None:
+        return next(strays, None) if asked.is_sample else None
+
+    with Server(Unsure(once, status=500)) as server:
+        call = ask(server, **REFUSING)
+        call("Heat the hall")
+        assert call("Where?")["decision"] == "refuse"
+
+
+OTHERS: dict[str, tuple[Any, Any]] = {
+    "model": ("o3", "gpt-4.1"),
+    "models": (["o3"], ["gpt-4.1"]),
+    "provider": ({"only": ["a"]}, {"only": ["b"]}),
+    "chat_template_kwargs": ({"enable_thinking": True}, {"enable_thinking": False}),
+    "verbosity": ("low", "high"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_one_value_is_refused_holds_for_no_other(ask: Any, name: str) -> None:
+    one, other = OTHERS[name]
+
+    def rule(asked: Asked) -> str | None:
+        hot = "temperature" in asked.body and asked.body.get(name) == one
+        return "Unsupported parameter: 'temperature'" if hot else None
+
+    with Server(Unsure(rule)) as server:
+        call = ask(server, **REFUSING)
+        call(**{name: one})
+        assert call(**{name: other})["decision"] == "refuse"
 
 
 def test_samples_that_may_be_greedy_mean_nothing(ask: Any) -> None:
