@@ -112,6 +112,45 @@ def test_calls_of_tools_are_canonical() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "content": "Rome"},
+        {"type": "output_text", "value": "Rome"},
+        {"type": "text", "text": None, "json": {"city": "Rome"}},
+        {"type": "video", "url": "x"},
+    ],
+)
+def test_a_part_that_is_not_read_makes_a_reply_unreadable(part: dict[str, Any]) -> None:
+    said = {"type": "text", "text": "The capital is:"}
+    assert only(completion(choice(None, message={"content": [said, part]}))).unreadable
+    streamed = {"choices": [{"index": 0, "delta": {"content": [said, part]}}]}
+    (reply,) = CHAT.read(CHAT.join([streamed])).replies
+    assert reply.unreadable
+
+
+def test_a_refusal_among_parts_refuses() -> None:
+    part = {"type": "refusal", "refusal": "I cannot help."}
+    assert only(completion(choice(None, message={"content": [part]}))).refused
+
+
+def test_texts_and_lists_of_a_stream_are_joined() -> None:
+    pieces = ["The capital is ", [{"type": "text", "text": "Rome"}], "."]
+    parts = [
+        {"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces
+    ]
+    (reply,) = CHAT.read(CHAT.join(parts)).replies
+    assert (reply.text, reply.unreadable) == ("The capital is Rome.", False)
+
+
+@pytest.mark.parametrize("name", ["parameters", "args", "input"])
+def test_arguments_by_another_name_are_unreadable(name: str) -> None:
+    calls = [{"type": "function", "function": {"name": "pay", name: "{}"}}]
+    assert only(completion(choice(None, message={"tool_calls": calls}))).unreadable
+    calls = [{"type": "function", "function": {"name": "now", "arguments": None}}]
+    assert not only(completion(choice(None, message={"tool_calls": calls}))).unreadable
+
+
 @pytest.mark.parametrize("depth", [990, 100_000])
 def test_arguments_of_any_depth_are_compared(depth: int) -> None:
     arguments = "[" * depth + "]" * depth
