@@ -54,6 +54,9 @@ NARROW: dict[str, Any] = {
     "tfs_z": 0.01,
     "top_n_sigma": 0.1,
     "mirostat": 2,
+    "mirostat_target": 0.1,
+    "dynatemp_max": 0.1,
+    "greed_sampling": True,
     "xtc_probability": 0.0,
     "samplers": "k",
     "num_beams": 4,
@@ -65,7 +68,7 @@ NARROW: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", NARROW)
-@pytest.mark.parametrize("place", [None, "extra_body", "options", "model_kwargs"])
+@pytest.mark.parametrize("place", [None, "extra_body", "options", "nvext", "params"])
 def test_nothing_that_narrows_a_draw_reaches_a_sample(
     name: str, place: str | None
 ) -> None:
@@ -108,3 +111,8 @@ def test_a_sample_that_reasons_has_room() -> None:
 def test_a_setting_without_a_value_is_known_to_have_none() -> None:
     named = answer_settings({"top_p": None, "max_tokens": None, "num_predict": 5})
     assert named == {"top_p": None, "max_tokens": 5}
+
+
+def test_a_setting_inside_of_another_option_counts() -> None:
+    given = {"temperature": 0.9, "extra_body": {"temperature": 0.2, "stop": "."}}
+    assert answer_settings(given) == {"answer_temperature": 0.2, "stop": ["."]}

@@ -191,6 +191,19 @@ def test_what_a_server_fails_with_teaches_nothing(ask: Any) -> None:
         assert call("Where?")["decision"] == "refuse"
 
 
+@pytest.mark.parametrize("name", ["user", "safety_identifier"])
+def test_what_a_client_calls_itself_teaches_nothing(ask: Any, name: str) -> None:
+    strays = iter(["Invalid client: temperature"])
+
+    def once(asked: Asked) -> str | None:
+        return next(strays, None) if asked.is_sample else None
+
+    with Server(Unsure(once)) as server:
+        call = ask(server, **REFUSING)
+        call(**{name: "temperature"})
+        assert call(**{name: "bob"})["decision"] == "refuse"
+
+
 OTHERS: dict[str, tuple[Any, Any]] = {
     "model": ("o3", "gpt-4.1"),
     "models": (["o3"], ["gpt-4.1"]),
