@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WORDS = 20
-_texts = count()
+_texts, _ids = count(), count()
 
 
 @contextmanager
@@ -76,7 +76,7 @@ async def _stream(
     head = "Content-Type: text/event-stream\r\nConnection: close"
     writer.write(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode())
     part = {
-        "id": "1",
+        "id": str(next(_ids)),
         "object": "chat.completion.chunk",
         "created": 1,
         "model": request["model"],
@@ -96,7 +96,7 @@ def _response(request: dict[str, Any]) -> bytes:
     n = request.get("n") or 1
     usage = {"prompt_tokens": 20, "completion_tokens": WORDS * n}
     body = {
-        "id": "1",
+        "id": str(next(_ids)),
         "object": "chat.completion",
         "created": 1,
         "model": request["model"],
