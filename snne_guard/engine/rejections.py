@@ -33,7 +33,7 @@ _QUOTED = re.compile(
 )
 _REJECTS = re.compile(
     r"support|allow|permit|accept|availab|unknown|unexpected|unrecogni[sz]ed|invalid"
-    r"|extra|deprecated|incompatible|exclusive|both|must|can ?not|can't|implement",
+    r"|extra|deprecated|incompatible|exclusive|both|must|can ?not|can t\b|implement",
     re.IGNORECASE,
 )
 _RUN = 3  # words in a row that make a quotation
@@ -124,7 +124,7 @@ def without_rejected(
             name = named_parameter(error, request)
             unnamed = _LOGPROBS & {*request.optional}
             if name is not None:
-                if _says_why(error, name):
+                if _says_why(error, name, request):
                     named.add(name)
                 left_out |= {name}
             elif unnamed and _is_rejection(error):
@@ -192,21 +192,24 @@ def named_parameter(error: BaseException, request: Rejectable) -> str | None:
     """
     if not _is_rejection(error) and status_of(error) != SERVER_ERROR:
         return None
-    param = re.findall(r"\w+", str(getattr(error, "param", "")))
-    found = (*param, *_own_words(_message(error), request.texts))
+    found = (*_param(error), *_own_words(_message(error), request.texts))
     return next((name for name in found if name in request.optional), None)
 
 
-def _says_why(error: BaseException, name: str) -> bool:
-    """Return whether an error says that a parameter is what it rejects.
+def _says_why(error: BaseException, name: str, request: Rejectable) -> bool:
+    """Return whether an error says in its own words that it rejects a parameter.
 
     Other errors may quote a reply in which its name stands.
     """
-    param = getattr(error, "param", None)
-    if param:
-        return name in re.findall(r"\w+", str(param))
-    fails = status_of(error) == SERVER_ERROR
-    return not fails and _REJECTS.search(_message(error)) is not None
+    if param := _param(error):
+        return name in param
+    own = " ".join(_own_words(_message(error), request.texts))
+    return status_of(error) != SERVER_ERROR and _REJECTS.search(own) is not None
+
+
+def _param(error: BaseException) -> list[str]:
+    """Return the words of what an error says is its parameter."""
+    return re.findall(r"\w+", str(getattr(error, "param", None) or ""))
 
 
 def _own_words(said: str, texts: Iterable[str]) -> list[str]:
