@@ -87,6 +87,19 @@ def in_loop(work: Coroutine[Any, Any, T]) -> T:
     return _loop().run(work, context=copy_context())
 
 
+def chunks_of(app: Any, question: str, *, asynchronous: bool) -> list[Any]:
+    """Return what a LangGraph app streams in the mode ``messages``."""
+    state = {"messages": [("user", question)]}
+
+    async def astreamed() -> list[Any]:
+        stream = app.astream(state, stream_mode="messages")
+        return [chunk async for chunk, _ in stream]
+
+    if asynchronous:
+        return in_loop(astreamed())
+    return [chunk for chunk, _ in app.stream(state, stream_mode="messages")]
+
+
 @cache
 def _loop() -> asyncio.Runner:
     return asyncio.Runner()

@@ -16,7 +16,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 
 from snne_guard import SNNEGuard
-from tests.langchain.support import MODEL, REFUSING, in_loop, metadata_of
+from tests.langchain.support import MODEL, REFUSING, chunks_of, metadata_of
 
 GUARDS = {
     "live": SNNEGuard(MODEL, n=3),
@@ -47,16 +47,7 @@ def test_chunks_of_a_graph_can_be_added(guard: SNNEGuard, asynchronous: bool) ->
 
     graph = StateGraph(MessagesState).add_node("one", ask).add_node("two", ask)
     app = graph.add_edge(START, "one").add_edge("one", "two").compile()
-    state: Any = {"messages": [("user", "Where?")]}
-
-    async def astreamed() -> list[Any]:
-        stream = app.astream(state, stream_mode="messages")
-        return [chunk async for chunk, _ in stream]
-
-    if asynchronous:
-        chunks = in_loop(astreamed())
-    else:
-        chunks = [chunk for chunk, _ in app.stream(state, stream_mode="messages")]
+    chunks = chunks_of(app, "Where?", asynchronous=asynchronous)
     whole = reduce(add, chunks)
     assert whole.text == "ParisParis"
     assert metadata_of(whole)["n_used"] == guard.n

@@ -20,8 +20,8 @@ from tests.langchain.support import (
     REFUSING,
     ask,
     chat_openai,
+    chunks_of,
     guarded,
-    in_loop,
     metadata_of,
 )
 from tests.support.openai_server import Server, always, split
@@ -109,16 +109,7 @@ def test_langgraph_streams_a_fallback_once(asynchronous: bool) -> None:
         model: Any = anode if asynchronous else node
         graph = StateGraph(MessagesState).add_node("model", model)
         app = graph.add_edge(START, "model").compile()
-        state: Any = {"messages": [("user", "Where?")]}
-
-        async def astreamed() -> list[Any]:
-            stream = app.astream(state, stream_mode="messages")
-            return [chunk async for chunk, _ in stream]
-
-        if asynchronous:
-            chunks = in_loop(astreamed())
-        else:
-            chunks = [chunk for chunk, _ in app.stream(state, stream_mode="messages")]
+        chunks = chunks_of(app, "Where?", asynchronous=asynchronous)
     assert "".join(chunk.text for chunk in chunks) == "Ask."
 
 
