@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from snne_guard._version import __version__
+from snne_guard.cost import Cost, Prices
 from snne_guard.errors import (
     ConfigurationError,
     GuardTimeoutError,
@@ -20,7 +21,7 @@ from snne_guard.errors import (
     SnneGuardError,
     UncertainAnswerError,
 )
-from snne_guard.types import Assessment, Cost, Decision, Prices, Reply, Score, Span
+from snne_guard.types import Assessment, Decision, Reply, Score, Span
 
 if TYPE_CHECKING:
     from snne_guard.langchain import SNNEGuard

@@ -10,13 +10,14 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from snne_guard.cost import Cost, RequestCost
 from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields
 from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scoring import score_record, score_recording
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Assessment, Cost, Reply, RequestCost, Score, Similarity
+from snne_guard.types import Assessment, Reply, Score, Similarity
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from snne_guard.cost import Cost
 from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 
 Status = Literal["works", "ignored", "rejected", "missing", "broken"]
 

@@ -12,6 +12,7 @@ from types import NoneType
 from typing import Any, TypedDict, get_args
 
 from snne_guard.checks import check_choice, check_function, check_number, check_whole
+from snne_guard.cost import Prices
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.policy import Policy
 from snne_guard.errors import ConfigurationError
@@ -25,7 +26,6 @@ from snne_guard.types import (
     Observer,
     OnError,
     OnUncertain,
-    Prices,
     Schedule,
     Similarity,
     SpanSimilarity,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from snne_guard.cost import Cost
 from snne_guard.doctor import Report, examine
 from snne_guard.engine import Draw, ProviderCapabilities, Response
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 
 _numbers = itertools.count()
 

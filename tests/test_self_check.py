@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snne_guard import score
+from snne_guard.cost import Cost
 from snne_guard.engine import (
     Draw,
     GuardState,
@@ -21,7 +22,7 @@ from snne_guard.engine import (
 from snne_guard.errors import ConfigurationError
 from snne_guard.self_check import SelfCheck, read_self_check
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 from tests.support.calibrations import calibration
 from tests.support.senders import feed
 

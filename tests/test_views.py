@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
+from snne_guard.cost import Prices
 from snne_guard.decision import Calibration
 from snne_guard.engine import Draw, GuardState, Outcome, ProviderCapabilities, Request
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Prices, Reply
+from snne_guard.types import Reply
 from snne_guard.views import VIEWS, View, final_answer
 from tests.support.calibrations import calibration
 from tests.support.senders import feed

@@ -12,13 +12,14 @@ from benchmarks.paper.data_sets import DATA_SETS, MODELS
 from benchmarks.paper.prompts import STOP, Shot, examples
 from benchmarks.paper.questions import Chosen
 from snne_guard.cli.models import chat_model
+from snne_guard.cost import Cost
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Question, squad_f1
 from snne_guard.evaluation.recorded_calls import drawn_fields
 from snne_guard.evaluation.recorder import RecordingRun, record
 from snne_guard.huggingface import Completion, GenerationSettings, HuggingFaceModel
 from snne_guard.scorers.likelihood import p_true_prompt
-from snne_guard.types import Assessment, Cost, Reply
+from snne_guard.types import Assessment, Reply
 
 __all__ = ["Run", "draw", "draw_here", "draw_served", "load"]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from snne_guard.types import Prices
+from snne_guard.cost import Prices
 
 Model = Annotated[
     str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")

@@ -19,13 +19,14 @@ from snne_guard.cli.batch import record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
 from snne_guard.cli.models import chat_model, messages_before
 from snne_guard.cli.render import cost_in_words
+from snne_guard.cost import Cost, Prices
 from snne_guard.distributed import record_file, recorded_settings
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recorder import RecordingRun
 from snne_guard.evaluation.recorder import record as draw
 from snne_guard.evaluation.recordings import Question, read_questions
 from snne_guard.self_check import SelfCheck
-from snne_guard.types import Assessment, Cost, Prices
+from snne_guard.types import Assessment
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View
 
 SECONDS_BETWEEN_LINES = 60.0

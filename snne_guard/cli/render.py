@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from snne_guard.cost import Cost
 from snne_guard.text import printable
-from snne_guard.types import REASONS, Assessment, Cost, Decision, FloatArray
+from snne_guard.types import REASONS, Assessment, Decision, FloatArray
 
 _LONGEST = 160  # characters shown of a sample
 _BAR = 40

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Generator, Sequence
-from dataclasses import replace
+from collections.abc import Generator
 from functools import partial
 from typing import Any
 
-from snne_guard.decision import Calibration
-from snne_guard.decision.policy import Verdict
+from snne_guard.engine.deciding import decide
 from snne_guard.engine.protocol import Call, Draws, Failure, Outcome, Work
 from snne_guard.engine.reply_set import (
     ReplySet,
@@ -28,19 +26,13 @@ from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import is_transient
 from snne_guard.engine.state import CallState
 from snne_guard.errors import (
-    ConfigurationError,
     GuardTimeoutError,
-    SamplingError,
-    UncertainAnswerError,
 )
 from snne_guard.scorers import Method, resolve_method, score
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES
-from snne_guard.similarity.judge import judge_prompt
-from snne_guard.spans import SpanJudge, score_spans
-from snne_guard.spans.cutting import cut
-from snne_guard.types import Assessment, Reply, Score, SpanSimilarity
+from snne_guard.types import Reply, Score
 
 _COMPARES_VALUES = ("content_f1", "exact")
 """Similarities kept for calls and JSON; the first replaces any other."""
@@ -60,7 +52,7 @@ def guarded_call(request: Request, /) -> Call:
         if ended is not None:
             return ended
         call.score = yield from _score(call)
-        return (yield from _decide(call))
+        return (yield from decide(call))
     except BaseException as error:  # noqa: BLE001 - whoever called raises it
         call.count_open()
         call.note("cancelled")
@@ -249,176 +241,3 @@ def _method_for(call: CallState, reply_set: ReplySet) -> Method:
     if complete or not method.needs_logprobs:
         return method
     return method.without_logprobs or method
-
-
-# -- Deciding --------------------------------------------------------------------------
-
-
-def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
-    """Return what becomes of the answer."""
-    policy, score = call.settings.policy, call.score
-    if policy.threshold is None:
-        call.note("no_threshold")
-    if score is None:
-        verdict = policy.unscored()
-    else:
-        covered = _is_covered(call, score)
-        if covered:
-            call.guarantees = _guarantees(call, score)
-        else:
-            call.note("uncalibrated")
-        verdict = policy.scored(score.uncertainty, covered=covered)
-    replacement: Any = None
-    if verdict.delivery == "replacement":
-        chosen: Any = yield Work(function=partial(_choose, call, verdict))
-        if isinstance(chosen, Failure):
-            return call.fail(chosen.error, verdict.decision)
-        verdict, replacement = chosen
-    if verdict.delivery == "refusal" and call.settings.refusal is None:
-        verdict = replace(verdict, delivery="nothing")
-    if score is not None and verdict.delivery == "answer":
-        yield from _score_spans(call)
-    assessment = call.assess(verdict.decision)
-    return Outcome(
-        assessment=assessment,
-        delivery=verdict.delivery,
-        answer=call.answer_response,
-        error=_error(call, assessment) if verdict.delivery == "nothing" else None,
-        replacement=replacement,
-    )
-
-
-def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
-    """Give each part of a text that is delivered its own uncertainty, if wanted."""
-    request, reply_set, compare = (
-        call.request,
-        call.reply_set,
-        call.settings.span_similarity,
-    )
-    answer = call.answer
-    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (request.structured or request.schema or reply_set.has_tool_calls)
-    if compare is None or not is_text or not reply_set.samples:
-        return
-    text, samples = answer.text, [sample.text for sample in reply_set.samples]
-    if compare == "judge":
-        compare = yield from _judge(call, text, samples)
-    result: Any = yield Work(
-        function=partial(
-            score_spans,
-            text,
-            samples,
-            question=request.question,
-            context=request.context,
-            similarity=compare,
-        ),
-        deadline=call.deadline,
-    )
-    if isinstance(result, Failure):
-        call.note_failure("spans", result.error, reason="spans_failed")
-    else:
-        call.spans = tuple(result)
-
-
-def _judge(
-    call: CallState, text: str, samples: Sequence[str]
-) -> Generator[Draws | Work, Any, SpanSimilarity]:
-    """Ask the guarded model which samples support the parts of its answer."""
-    context, question = call.request.context, call.request.question
-    texts = [*samples] if context is None else [*samples, context]
-
-    def prompt() -> str | None:
-        parts = [text[start:end] for start, end in cut(text)]
-        return judge_prompt(parts, texts, question) if parts else None
-
-    asked = yield Work(function=prompt, deadline=call.deadline)
-    if isinstance(asked, str) and not call.is_late:
-        yield from call.send((call.draw("judge", turns=(text, asked)),))
-    replies = () if call.judgement is None else call.judgement.replies
-    reply = replies[0].text if replies else ""
-    return SpanJudge(lambda _: reply)
-
-
-def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
-    """Return what a calibration says of an answer that it covers."""
-    calibration, u = call.settings.calibration, score.uncertainty
-    if not isinstance(calibration, Calibration) or u is None:
-        return {}
-    certified = calibration.threshold.certified
-    return {"certified": certified, "p_wrong": calibration.p_wrong(u)}
-
-
-def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
-    """Return what the user's ``on_uncertain`` decides, and what it gives instead."""
-    on_uncertain: Any = call.settings.on_uncertain
-    chosen = on_uncertain(call.assess(verdict.decision))
-    if not isinstance(chosen, str):
-        return verdict, chosen
-    verdict = call.settings.policy.chosen(chosen)
-    if verdict.delivery == "fallback" and call.settings.fallback is None:
-        msg = 'on_uncertain returned "fallback", but the guard has none'
-        raise ConfigurationError(msg)
-    return verdict, None
-
-
-def _is_covered(call: CallState, score: Score) -> bool:
-    """Return whether a calibration, if there is one, was made for such a set."""
-    calibration, reply_set = call.settings.calibration, call.reply_set
-    if not isinstance(calibration, Calibration):
-        return True
-    assert reply_set is not None  # noqa: S101 - it has a score
-    asked = call.settings.self_check_used is not None
-    if (asked and call.self_check is None) or (
-        call.views != call.settings.sample_views
-    ):
-        return False
-    answer = () if call.answer is None else (call.answer,)
-    try:
-        calibration.check(call.request.answer_settings)
-    except ConfigurationError:
-        return False
-    return calibration.covers(
-        n_used=score.n,
-        method=score.method,
-        similarity=score.similarity,
-        models={one.model for one in (*answer, *reply_set.samples)},
-        temperature_set=call.temperature_set,
-    )
-
-
-def _error(call: CallState, assessment: Assessment) -> Exception:
-    """Return what stands for an answer that is withheld by ``"raise"``."""
-    if assessment.score is None and call.settings.on_error == "raise":
-        needed = call.settings.enough_replies
-        msg = (
-            f"the answer could not be scored ({', '.join(assessment.reasons)}): "
-            f"only {assessment.n_used} replies could be compared, {needed} are needed"
-        )
-        return SamplingError(
-            msg,
-            assessment_id=assessment.id,
-            n_used=assessment.n_used,
-            needed=needed,
-            reasons=assessment.reasons,
-            causes=tuple(type(error).__name__ for error in call.errors),
-        )
-    return uncertain_answer_error(assessment)
-
-
-def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
-    """Return what is raised in place of an answer that is withheld."""
-    u = assessment.uncertainty
-    if u is None:
-        why = "could not be scored"
-    elif "uncalibrated" in assessment.reasons:
-        why = "is not covered by the calibration"
-    else:
-        why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
-    return UncertainAnswerError(
-        f"the answer {why}",
-        assessment_id=assessment.id,
-        uncertainty=u,
-        score=assessment.score,
-        threshold=assessment.threshold,
-        reasons=assessment.reasons,
-    )

@@ -11,9 +11,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator, Seq
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from snne_guard.cost import Cost, Role
 from snne_guard.decision.policy import Delivery
 from snne_guard.errors import SamplingError, UncertainAnswerError
-from snne_guard.types import Assessment, Cost, Reply, Role
+from snne_guard.types import Assessment, Reply
 from snne_guard.views import View
 
 # -- What it asks for ------------------------------------------------------------------

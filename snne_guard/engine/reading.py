@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from snne_guard.cost import Cost
 from snne_guard.engine.vocabulary import COMPLETE, REFUSED
 from snne_guard.text import is_visible, without_reasoning
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 
 
 def read_reply(

@@ -9,20 +9,12 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+from snne_guard.cost import Cost, RequestCost, Role
 from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Response
 from snne_guard.engine.reply_set import ReplySet
 from snne_guard.engine.request import Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.types import (
-    Assessment,
-    Cost,
-    Decision,
-    Reply,
-    RequestCost,
-    Role,
-    Score,
-    Span,
-)
+from snne_guard.types import Assessment, Decision, Reply, Score, Span
 from snne_guard.views import View
 
 _log = logging.getLogger(__name__)

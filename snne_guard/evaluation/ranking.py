@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
+from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
@@ -23,7 +24,7 @@ from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
-from snne_guard.types import FloatArray, IntArray, Prices, Similarity
+from snne_guard.types import FloatArray, IntArray, Similarity
 
 _ENOUGH = 0.95
 _UNGRADED = "no label and nothing to grade by"

@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 
+from snne_guard.cost import Cost, Prices, RequestCost
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn
 from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.evaluation.replaying import RecordedCall, view_named
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import GuardSettings
-from snne_guard.types import Cost, Prices, RequestCost
 from snne_guard.views import View
 
 _CALLS = (3, 4, 5, 7, 11)

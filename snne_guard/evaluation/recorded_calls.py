@@ -11,13 +11,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
+from snne_guard.cost import RequestCost
 from snne_guard.engine.reading import is_complete, is_refused
 from snne_guard.engine.reply_set import compared_text
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import is_visible
-from snne_guard.types import Assessment, Reply, RequestCost
+from snne_guard.types import Assessment, Reply
 
 DRAWN = frozenset(
     {

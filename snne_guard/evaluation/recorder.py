@@ -12,6 +12,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from snne_guard.cost import Cost
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.jsonl import AppendFile, beside, read_appended
 from snne_guard.evaluation.recorded_calls import (
@@ -21,7 +22,7 @@ from snne_guard.evaluation.recorded_calls import (
 )
 from snne_guard.evaluation.recordings import Question
 from snne_guard.redaction import without_secrets
-from snne_guard.types import Assessment, Cost
+from snne_guard.types import Assessment
 
 Ask = Callable[[Question], Awaitable[Assessment]]
 """Draws the answer to a question and its samples."""

@@ -17,11 +17,11 @@ from langchain_core.runnables.config import (
 from langchain_core.utils._merge import merge_dicts
 from langchain_core.utils.uuid import uuid7
 
+from snne_guard.cost import Cost
 from snne_guard.engine import Outcome
 from snne_guard.langchain.errors import as_model_error
 from snne_guard.langchain.messages import as_message
 from snne_guard.langchain.request import Run
-from snne_guard.types import Cost
 
 KEY = "snne_guard"
 """Where the assessment stands in ``response_metadata``."""

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict
 
+from snne_guard.cost import Prices
 from snne_guard.decision import Calibration
 from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
@@ -26,7 +27,6 @@ from snne_guard.types import (
     Observer,
     OnError,
     OnUncertain,
-    Prices,
     Schedule,
     Similarity,
     SpanSimilarity,

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
 from snne_guard.openai.client import ClientOptions
-from snne_guard.types import Prices
 
 
 class _Table(BaseModel):

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from snne_guard.cost import Prices
 from snne_guard.evaluation import Recording, auroc, evaluate, shard_of
 from snne_guard.evaluation.recipes import Recipe, RecipeComparison
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck
-from snne_guard.types import Prices
 
 VIEWS = ["plain", "reasoning"]
 AGREE, DIFFER = ("Paris", "Paris"), ("Rome", "Oslo")

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+from snne_guard.cost import Cost
 from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.recorded_calls import recorded_replies
 from snne_guard.evaluation.recorder import RecordingRun, record
 from snne_guard.evaluation.recordings import Question, read_recordings
-from snne_guard.types import Assessment, Cost, Reply
+from snne_guard.types import Assessment, Reply
 
 SETTINGS = {"model": "m", "temperature": 1.0}
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
+from snne_guard.cost import Cost
 from snne_guard.engine import read_cost
 from snne_guard.langchain.messages import reply_of
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 
 PARIS = [{"token": "Pa", "logprob": -0.5}, {"token": "ris", "logprob": -0.25}]
 

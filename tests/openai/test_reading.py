@@ -11,10 +11,11 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import Response
 
+from snne_guard.cost import Cost
 from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.openai.apis import ChatApi, ResponsesApi
 from snne_guard.openai.request import ApiRequest
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 
 CHAT, RESPONSES = ChatApi(), ResponsesApi()
 

@@ -10,8 +10,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from snne_guard.cost import Cost
 from snne_guard.server.metrics import Metrics
-from snne_guard.types import Assessment, Cost, Reply
+from snne_guard.types import Assessment, Reply
 from tests.server.support import Running, serving
 from tests.support.openai_server import CHAT, Server, always
 

@@ -13,8 +13,9 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
+from snne_guard.cost import Cost
 from snne_guard.server.metrics import Metrics, live_routes
-from snne_guard.types import Assessment, Cost, Reply, Span
+from snne_guard.types import Assessment, Reply, Span
 from tests.support.asgi import free_port, listening
 
 pytestmark = pytest.mark.slow

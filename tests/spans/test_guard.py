@@ -12,11 +12,12 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from snne_guard import SNNEGuard, Span, render_marks
+from snne_guard.cost import Prices
 from snne_guard.engine import Draw, GuardState, Outcome, Request, Response
 from snne_guard.errors import ConfigurationError, MissingExtraError
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.cutting import cutters
-from snne_guard.types import Assessment, Prices, Reply
+from snne_guard.types import Assessment, Reply
 from tests.langchain.support import CALLS, ask, chat_openai, metadata_of
 from tests.langchain.support import guarded as guarded_chat
 from tests.openai.guarded import PATHS, guarded

@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 
+from snne_guard.cost import Cost
 from snne_guard.engine import Draw, Failure, Outcome, Request, Response, replay_call
-from snne_guard.types import Cost, Reply
+from snne_guard.types import Reply
 
 Scripted = str | BaseException | Reply | Response
 """One scripted response: a text, a sample, the whole, or the exception in its place."""
