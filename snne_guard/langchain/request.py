@@ -5,7 +5,7 @@ A model is asked by a copy with options of the call: the user's own is never cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +74,12 @@ def engine_request(
     """
     levels = inside.levels
     for name, other in others.items():
-        if any(map(_has_form, levels)) and not any(map(_has_form, other.levels)):
+        lacks = [] if structured else _lacking(levels, other.levels)
+        if lacks:
             msg = (
-                f"the other model {name!r} has no tools or schema, and the guarded one "
-                "has: bind them by bind_tools or with_structured_output of the guard, "
-                "or to both models"
+                f"the other model {name!r} has no {lacks[0]}, and the guarded one has: "
+                "bind it by bind_tools or with_structured_output of the guard, or to "
+                "both models; in create_agent, ask for a schema by ToolStrategy"
             )
             raise ConfigurationError(msg)
     return Request(
@@ -107,8 +108,19 @@ def engine_request(
     )
 
 
-def _has_form(level: Mapping[str, Any]) -> bool:
-    return bool(level.get("tools")) or asks_for_schema(level)
+def _lacking(
+    levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return what is bound to the guarded model and not to another one."""
+    forms: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+        "tools": lambda level: bool(level.get("tools")),
+        "schema": asks_for_schema,
+    }
+    return [
+        name
+        for name, has in forms.items()
+        if any(map(has, levels)) and not any(map(has, others))
+    ]
 
 
 def _response(message: AIMessage) -> Response:
@@ -174,6 +186,8 @@ def request_for(
     """Return the request for a draw; ``options_for`` says what it changes."""
     model, kwargs, provider = target.model, target.options, target.provider
     wanted = draw.added(target.parameters)
+    if draw.other_model is not None:
+        wanted = frozenset({"stop"} & kwargs.keys())  # some models take none
     optional = wanted - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
         optional -= {"logprobs"}  # the user's own, which stay
@@ -184,9 +198,10 @@ def request_for(
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
     if draw.other_model is None:
         options = options_for(draw, given, temperature=temperature)
-        fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
+        fields = _fields_for(draw, model, temperature)
     else:  # its own settings stay, but nothing is stored
-        options = {**given, **dict.fromkeys({"store"} & given.keys(), False)}
+        options = {name: given[name] for name in given if name not in left_out}
+        options |= dict.fromkeys({"store"} & given.keys(), False)
         fields = {"store": False} if getattr(model, "store", None) else {}
     if temperature is not None and provider.temperature in type(model).model_fields:
         fields[provider.temperature] = temperature
@@ -219,6 +234,8 @@ def _fields_for(
     draw: Draw, model: BaseChatModel, temperature: float | None
 ) -> dict[str, Any]:
     """Return fields as a draw takes them over; what it leaves out is None."""
+    if draw.role == "answer":
+        return {}
     fields = type(model).model_fields
     names = [
         name

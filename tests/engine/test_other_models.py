@@ -152,6 +152,7 @@ def test_more_than_one_model_is_scored_by_snne() -> None:
     found = assess(asking(logprobs=True), own, {"b": likely("Paris")})
     assert found.method == "snne"
     assert found.reasons == ("no_threshold",)  # no log-probabilities are missed
+    assert assess(asking(logprobs=True), own, {"b": "Paris"}).reasons == found.reasons
     first = next(guarded_call(asking(logprobs=True)))
     assert isinstance(first, tuple)
     # The model's own are asked for: they tell of a cache.

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_anthropic import ChatAnthropic
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import get_usage_metadata_callback
@@ -236,6 +237,33 @@ def test_what_one_rejects_is_not_learnt_for_the_other() -> None:
         assert len(server.samples) >= 2
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_one_that_takes_no_stop_texts_is_asked_without(named: bool) -> None:
+    with (
+        Server(always()) as server,
+        Server(rejecting("stop", always(), named=named)) as other,
+    ):
+        guard = guarded(server, other_models=[other_openai(other)])
+        bound = guard.bind(stop=["."])
+        for _ in range(2):
+            used = metadata_of(bound.invoke("Where?"))["n_used"]
+            assert used == (5 if named else 4)
+        # Once it is known, it is not sent again to that model, but to the guarded one.
+        sent = ["stop" in asked.body for asked in other.requests]
+        assert sent == ([True, False, False] if named else [True, True])
+        assert all("stop" in asked.body for asked in server.requests)
+
+
+def test_a_guard_that_is_switched_off_asks_no_other_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Server(always()) as server, Server(always()) as other:
+        guard = guarded(server, other_models=[other_openai(other)])
+        monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
+        assert metadata_of(guard.invoke("Where?"))["reasons"] == ["disabled"]
+        assert (len(server.requests), other.requests) == (1, [])
+
+
 # -- Faults ----------------------------------------------------------------------------
 
 FAULTS: dict[str, Answer] = {
@@ -414,10 +442,26 @@ def test_tools_that_only_the_model_has_are_an_error() -> None:
         with pytest.raises(ConfigurationError, match=f"{OTHER!r} has no tools"):
             SNNEGuard(model, other_models=[other]).invoke("Pay")
         guard = guarded(server, other_models=[other])
-        with pytest.raises(ConfigurationError, match=f"{OTHER!r} has no tools"):
+        with pytest.raises(ConfigurationError, match=f"{OTHER!r} has no schema"):
             guard.bind(response_format={"type": "json_object"}).invoke("Where?")
         both = SNNEGuard(model, other_models=[other.bind_tools([transfer])])
         assert metadata_of(both.invoke("Pay"))["n_used"] == 5
+
+
+def test_an_agent_s_schema_is_asked_for_by_a_tool() -> None:
+    def script(asked: Asked) -> Answer:
+        return calling(PARIS, name=asked.body["tools"][0]["function"]["name"])
+
+    called = messages_api("", call=PARIS, name="City")
+    with Server(script) as server, Server(called) as other:
+        guard = guarded(server, other_models=[anthropic(other)], tool_calls="score")
+        agent: Any = create_agent(guard, response_format=ToolStrategy(City))
+        state = agent.invoke({"messages": [("user", "Where?")]})
+        assert state["structured_response"] == City.model_validate(PARIS)
+        assert len(other.requests) == 1
+        by_provider: Any = create_agent(guard, response_format=ProviderStrategy(City))
+        with pytest.raises(ConfigurationError, match=r"'claude' has no schema.*Tool"):
+            by_provider.invoke({"messages": [("user", "Where?")]})
 
 
 def filled(asked: Asked) -> Answer:
