@@ -323,7 +323,7 @@ class GuardSettings:
 
     def _check_numbers(self) -> None:
         others, self_check = len(self.other_models), bool(self.self_check_used)
-        besides = [f"{others} other models"] * bool(others)
+        besides = [f"{others} other model{'s' * (others > 1)}"] * bool(others)
         besides += ["a self-check"] * self_check
         what = f"n, with {' and '.join(besides)}," if besides else "n"
         least = 2 + others + self_check + (not self.include_answer)

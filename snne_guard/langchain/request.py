@@ -5,7 +5,7 @@ A model is asked by a copy with options of the call: the user's own is never cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,15 +112,10 @@ def _lacking(
     levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Return what is bound to the guarded model and not to another one."""
-    forms: dict[str, Callable[[Mapping[str, Any]], bool]] = {
-        "tools": lambda level: bool(level.get("tools")),
-        "schema": asks_for_schema,
-    }
-    return [
-        name
-        for name, has in forms.items()
-        if any(map(has, levels)) and not any(map(has, others))
-    ]
+    tools = [any(level.get("tools") for level in each) for each in (levels, others)]
+    schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
+    found = {"tools": tools, "schema": schema}
+    return [name for name, has in found.items() if has == [True, False]]
 
 
 def _response(message: AIMessage) -> Response:
@@ -185,9 +180,9 @@ def request_for(
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
     model, kwargs, provider = target.model, target.options, target.provider
-    wanted = draw.added(target.parameters)
-    if draw.other_model is not None:
-        wanted = frozenset({"stop"} & kwargs.keys())  # some models take none
+    # Of another model's options, some models take no stop texts.
+    added = draw.added(target.parameters)
+    wanted = added if draw.other_model is None else frozenset({"stop"} & kwargs.keys())
     optional = wanted - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
         optional -= {"logprobs"}  # the user's own, which stay
@@ -199,10 +194,8 @@ def request_for(
     if draw.other_model is None:
         options = options_for(draw, given, temperature=temperature)
         fields = _fields_for(draw, model, temperature)
-    else:  # its own settings stay, but nothing is stored
-        options = {name: given[name] for name in given if name not in left_out}
-        options |= dict.fromkeys({"store"} & given.keys(), False)
-        fields = {"store": False} if getattr(model, "store", None) else {}
+    else:
+        options, fields = _own_settings(model, given, left_out)
     if temperature is not None and provider.temperature in type(model).model_fields:
         fields[provider.temperature] = temperature
     if not stream and "streaming" in type(model).model_fields:
@@ -249,6 +242,15 @@ def _fields_for(
     if "n" in left_out:  # classes count with it
         left_out["n"] = 1
     return left_out | taken
+
+
+def _own_settings(
+    model: BaseChatModel, options: Mapping[str, Any], left_out: frozenset[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options and fields of another model: its own, but nothing is stored."""
+    taken = {name: options[name] for name in options if name not in left_out}
+    taken |= dict.fromkeys({"store"} & taken.keys(), False)
+    return taken, {"store": False} if getattr(model, "store", None) else {}
 
 
 def _without_parser(

@@ -99,7 +99,7 @@ def test_the_guard_pays_for_n_replies_in_all() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n": 2}, "n, with 1 other models, to be a whole number of at least 3, got 2"),
+        ({"n": 2}, "n, with 1 other model, to be a whole number of at least 3, got 2"),
         ({"n": 3, "names": ["b", "c"]}, "at least 4, got 3"),
         (
             {"n": 4, "names": ["b", "c"], "self_check": True},

@@ -237,6 +237,17 @@ def test_what_one_rejects_is_not_learnt_for_the_other() -> None:
         assert len(server.samples) >= 2
 
 
+def test_an_answer_that_exists_is_compared_with_them_too() -> None:
+    with Server(always()) as server, Server(always(model=OTHER)) as other:
+        guard = guarded(server, other_models=[other_openai(other)])
+        found = guard.assess("Where?", answer="Rome")
+        assert in_loop(guard.aassess("Where?", answer="Rome")).n_used == 5
+        assert guard.model_copy(update={"n": 4}).assess("Where?").n_used == 4
+    assert [sample.other_model for sample in found.samples] == [None] * 3 + [OTHER]
+    assert found.samples[-1].model == OTHER
+    assert (found.uncertainty or 0) > 0.5
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_one_that_takes_no_stop_texts_is_asked_without(named: bool) -> None:
     with (
