@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -16,8 +16,10 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.engine import Draw, asks_for_schema, may_act
-from snne_guard.langchain.others import asked
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.others import asked, bound_to_each
 from snne_guard.langchain.sender import LangChainSender
+from snne_guard.langchain.structured import structured_step
 from snne_guard.langchain.wrappers import ModelTree
 
 KEY = {"model": "m", "api_key": "test"}
@@ -326,3 +328,15 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(each)
     else:
         yield value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_model_is_bound_to_a_schema_in_its_own_form(name: str) -> None:
+    model = chat(name)
+    if name == "langchain_huggingface.ChatHuggingFace":
+        with pytest.raises(ConfigurationError, match="'m' cannot be bound"):
+            bound_to_each([model], ["m"], partial(structured_step, schema=City))
+        return
+    (bound,) = bound_to_each([model], ["m"], partial(structured_step, schema=City))
+    levels = ModelTree(bound).levels
+    assert any(level.get("tools") or asks_for_schema(level) for level in levels)
