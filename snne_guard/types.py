@@ -203,6 +203,12 @@ _IN_METADATA = (
 )
 
 
+_OF_OTHERS = (
+    *("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"),
+    "money",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """The record of one guarded call.
@@ -275,9 +281,7 @@ class Assessment:
         """What each other model took, and the names that its replies carried."""
         return {
             one.other_model: {
-                "prompt_tokens": one.prompt_tokens,
-                "completion_tokens": one.completion_tokens,
-                "money": one.money,
+                **{name: getattr(one, name) for name in _OF_OTHERS},
                 "models": [
                     sample.model
                     for sample in self.samples

@@ -39,6 +39,7 @@ class ChatApi:
     """Requests and answers of ``chat.completions.create``."""
 
     name = "chat"
+    path = "/chat/completions"
     conversation = "messages"
     parameters = frozenset({"logprobs", "n", "temperature", "top_logprobs"})
 
@@ -163,6 +164,7 @@ class ResponsesApi:
     """Requests and answers of ``responses.create``."""
 
     name = "responses"
+    path = "/responses"
     conversation = "input"
     parameters = frozenset({"logprobs", "temperature", "top_logprobs"})
 

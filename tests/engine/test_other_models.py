@@ -335,7 +335,9 @@ def test_each_model_has_its_own_price(
     assert found.to_metadata()["other_models"] == {
         "b": {
             "prompt_tokens": 10,
+            "cached_tokens": 0,
             "completion_tokens": 1,
+            "reasoning_tokens": 0,
             "money": other,
             "models": ["b-1"],
         }
