@@ -4,7 +4,7 @@ A set is a pair of models that answered the same questions of one data set: the 
 whose answers are judged, and the other, whose replies stand among its samples. Pairs
 count that have at least ten right and ten wrong answers of the target.
 
-- ``3``, ``5``: so many calls, the answer and the target's own samples; ``5+self-check``:
+- ``3``, ``5``: so many calls, the answer and own samples; ``5+self-check``:
   the last call is a self-check.
 - ``paper 7``: SNNE of six samples alone; with the answer seven calls.
 - ``3+other``, ``5+other``: the last sample is the other's. ``5+other+self-check``: the
