@@ -174,6 +174,16 @@ def may_act(options: Mapping[str, Any]) -> bool:
     return False
 
 
+def is_partial(options: Mapping[str, Any]) -> bool:
+    """Return whether a part of the conversation stands at the provider alone.
+
+    Example:
+        >>> is_partial({"extra_body": {"previous_response_id": "resp_1"}})
+        True
+    """
+    return any(level.get("previous_response_id") for level in _levels(options))
+
+
 def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield options, and those inside of others."""
     yield options

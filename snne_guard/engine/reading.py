@@ -45,7 +45,7 @@ def read_reply(
     """
     text = without_reasoning(text)
     values, tokens = read_logprobs(logprobs, text=text)
-    tool_calls = _canonical_calls(calls)
+    tool_calls = canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
     empty = tool_calls is None and not refused and not _says_something(text)
@@ -170,9 +170,7 @@ class _RepeatedKeyError(ValueError):
 
 def _repeats_key(text: str) -> bool:
     """Return whether a text is JSON with a key twice, read by each in its way."""
-    start = text.strip()
-    fenced = _FENCE.fullmatch(start)
-    bare = fenced[1].lstrip() if fenced else start
+    bare = _unfenced(text)
     if not bare.startswith(("{", "[")):
         return False
     try:
@@ -184,6 +182,26 @@ def _repeats_key(text: str) -> bool:
     return False
 
 
+def json_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object of a text, fenced or not, None where it is no such.
+
+    Example:
+        >>> json_object('{"n": 1}'), json_object("Paris") is None
+        ({'n': 1}, True)
+    """
+    try:
+        said = json.loads(_unfenced(text))
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _unfenced(text: str) -> str:
+    start = text.strip()
+    fenced = _FENCE.fullmatch(start)
+    return fenced[1].strip() if fenced else start
+
+
 def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -191,7 +209,7 @@ def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
+def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
     """Return tool calls, each a name and arguments, as canonical JSON."""
     if not calls:
         return None
