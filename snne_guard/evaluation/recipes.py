@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -83,15 +83,14 @@ class _Plan:
     Attributes:
         base: Its name without other models.
         us: ``u`` of each question, 1 where a guard has none.
-        costs: Totals over the questions, by model, None for the guarded one. None once
-            a question does not state it.
+        cost: Total over the questions, None once one of them does not state it.
     """
 
     name: str
     base: str
     settings: GuardSettings
     us: list[float] = field(default_factory=list[float])
-    costs: dict[str | None, Cost] | None = field(default_factory=dict[str | None, Cost])
+    cost: Cost | None = field(default_factory=lambda: Cost(money=0.0))
 
     @property
     def self_check(self) -> bool:
@@ -124,10 +123,8 @@ class RecipeTable:
         other_prices: Mapping[str, Prices] | None = None,
     ) -> None:
         self._calls = calls
-        self._prices: dict[str | None, Prices | None] = {
-            None: prices,
-            **(other_prices or {}),
-        }
+        self._prices: dict[str | None, Prices | None] = {None: prices}
+        self._prices.update(other_prices or {})
         self._layout: tuple[tuple[str, ...], tuple[str, ...], bool] | None = None
         self._plans: list[_Plan] = []
         self._thirds: list[int] = []
@@ -169,7 +166,8 @@ class RecipeTable:
             if u is not None and used is not None:
                 u = used.uncertainty(disagreement=u, p_correct=p_correct)
             plan.us.append(1.0 if u is None else u)
-            plan.costs = _added(plan.costs, _costs(requests, plan))
+            cost = _cost(requests, plan, self._prices)
+            plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, resamples: int) -> RecipeComparison | None:
         """Return how the recipes compare, None if there is nothing to compare.
@@ -189,7 +187,7 @@ class RecipeTable:
                 calls=plan.settings.n,
                 rounds=1 + plan.self_check,
                 auroc=figures.interval(plan.key, "auroc"),
-                cost=self._total(plan.costs),
+                cost=plan.cost,
                 gain=figures.difference(plan.key, own, "auroc")
                 if plan.settings.other_models
                 and (own := f"{plan.settings.n} {plan.base}") in us
@@ -233,18 +231,6 @@ class RecipeTable:
             at_equal_money=best([key for key, paid in money.items() if paid <= limit]),
         )
 
-    def _total(self, costs: Mapping[str | None, Cost] | None) -> Cost | None:
-        if costs is None:
-            return None
-        priced = (
-            replace(
-                cost,
-                money=None if (own := self._prices.get(name)) is None else own.of(cost),
-            )
-            for name, cost in costs.items()
-        )
-        return sum(priced, Cost(money=0.0))
-
 
 def _plans(
     views: Sequence[str], others: Sequence[str], checks: Sequence[bool], calls: int
@@ -280,37 +266,30 @@ def _plans(
             )
 
 
-def _costs(
-    requests: Sequence[RequestCost], plan: _Plan
-) -> dict[str | None, Cost] | None:
+def _cost(
+    requests: Sequence[RequestCost],
+    plan: _Plan,
+    prices: Mapping[str | None, Prices | None],
+) -> Cost | None:
     """Return what a recipe takes for a question, None if its recording does not say."""
-    totals: defaultdict[str | None, Cost] = defaultdict(Cost)
+    total = Cost(money=0.0)
     views = (PLAIN if v is None else v.name for v in plan.settings.sample_views)
     left = Counter[tuple[str, str, str | None]]([("answer", PLAIN, None)])
     left.update(("sample", view, None) for view in views)
     left.update(("sample", PLAIN, name) for name in plan.settings.other_models)
     for request in requests:
         kind = (request.role, request.view or PLAIN, request.other_model)
-        taken = min(left[kind], request.replies)
-        left[kind] -= taken
-        if taken:
+        used: Cost = request
+        if taken := min(left[kind], request.replies):
+            left[kind] -= taken
             share = taken / request.replies
-            totals[request.other_model] += replace(
+            used = replace(
                 request,
                 completion_tokens=round(share * request.completion_tokens),
                 reasoning_tokens=round(share * request.reasoning_tokens),
             )
-        elif request.role == "self_check" and plan.self_check:
-            totals[None] += request
-    return None if any(left.values()) else totals
-
-
-def _added(
-    totals: Mapping[str | None, Cost] | None, more: Mapping[str | None, Cost] | None
-) -> dict[str | None, Cost] | None:
-    if totals is None or more is None:
-        return None
-    return {
-        name: totals.get(name, Cost()) + more.get(name, Cost())
-        for name in {**totals, **more}
-    }
+        elif request.role != "self_check" or not plan.self_check:
+            continue
+        price = prices.get(request.other_model)
+        total += replace(used, money=None if price is None else price.of(used))
+    return None if any(left.values()) else total

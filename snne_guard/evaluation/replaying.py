@@ -266,7 +266,7 @@ def score_recordings(
     made: dict[str, Any] = {
         **_drawn_with(first, model=model),
         **({} if taken == [PLAIN] else {"views": taken}),
-        **({"other_models": others} if others else {}),
+        **({"other_models": sorted(others)} if others else {}),
         "n": n,
         "include_answer": include_answer,
         "method": chosen.name,
