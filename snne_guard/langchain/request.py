@@ -5,7 +5,7 @@ A model is asked by a copy with options of the call: the user's own is never cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,14 @@ from snne_guard.engine import (
     Request,
     Response,
     asks_for_schema,
+    is_partial,
     may_act,
     options_for,
 )
 from snne_guard.engine.protocol import TOP_LOGPROBS
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import FIELDS, STREAMS
+from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.messages import as_message, question_of, reply_of
 from snne_guard.langchain.providers import FOR_TRACERS, Provider
 from snne_guard.langchain.wrappers import ModelTree, Target
@@ -49,6 +51,7 @@ def engine_request(
     settings: GuardSettings,
     state: GuardState,
     observers: Observers,
+    others: Mapping[str, ModelTree],
     structured: bool = False,
     run: Run = None,
     answer: AIMessage | str | None = None,
@@ -61,11 +64,23 @@ def engine_request(
         settings: The options of the guard.
         state: What its calls share, with those of its copies.
         observers: Who gets the assessments.
+        others: The other models, by name.
         structured: Whether calls are a form of the answer.
         run: The guard's run.
         answer: An answer that exists already.
+
+    Raises:
+        ConfigurationError: An other model lacks the tools or the schema of the model.
     """
     levels = inside.levels
+    for name, other in others.items():
+        if any(map(_has_form, levels)) and not any(map(_has_form, other.levels)):
+            msg = (
+                f"the other model {name!r} has no tools or schema, and the guarded one "
+                "has: bind them by bind_tools or with_structured_output of the guard, "
+                "or to both models"
+            )
+            raise ConfigurationError(msg)
     return Request(
         settings=settings,
         state=state,
@@ -79,12 +94,21 @@ def engine_request(
         context=settings.context_of(messages),
         schema=any(map(asks_for_schema, levels)),
         side_effects=any(map(may_act, levels)),
+        partial=any(map(is_partial, levels)),
         retry=not inside.retries_itself,
+        others_retried=frozenset(
+            name for name, other in others.items() if not other.retries_itself
+        ),
+        model=inside.named.get("model"),
         answer=None if answer is None else _response(as_message(answer)),
         observers=observers,
         answer_settings=inside.answer_settings,
         run_id=None if run is None else str(run.run_id),
     )
+
+
+def _has_form(level: Mapping[str, Any]) -> bool:
+    return bool(level.get("tools")) or asks_for_schema(level)
 
 
 def _response(message: AIMessage) -> Response:
@@ -158,8 +182,12 @@ def request_for(
         temperature = provider.clamped(draw.temperature)
     not_sent = FOR_TRACERS if stream else FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
-    options = options_for(draw, given, temperature=temperature)
-    fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
+    if draw.other_model is None:
+        options = options_for(draw, given, temperature=temperature)
+        fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
+    else:  # its own settings stay, but nothing is stored
+        options = {**given, **dict.fromkeys({"store"} & given.keys(), False)}
+        fields = {"store": False} if getattr(model, "store", None) else {}
     if temperature is not None and provider.temperature in type(model).model_fields:
         fields[provider.temperature] = temperature
     if not stream and "streaming" in type(model).model_fields:

@@ -11,7 +11,7 @@ itself adds are not suppressed.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -67,6 +67,7 @@ class LangChainSender:
     Args:
         model: The guarded model, with the options of the call.
         messages: The whole conversation.
+        others: The other models, by name.
         rejections: What models are known to reject; one object per guard.
 
     Example:
@@ -84,9 +85,11 @@ class LangChainSender:
         model: ModelTree,
         messages: Sequence[BaseMessage],
         *,
+        others: Mapping[str, ModelTree] | None = None,
         rejections: Rejections | None = None,
     ) -> None:
         self._model = model
+        self._others = others or {}
         self._messages = tuple(messages)
         self._rejections = rejections or Rejections()
         self._chunks: list[Chunk] = []
@@ -158,7 +161,8 @@ class LangChainSender:
             make = partial(request_for, draw, target, messages, stream=stream)
             return without_rejected(make, self._rejections, target.key)
 
-        return self._model.steps(ask)
+        other = draw.other_model
+        return (self._model if other is None else self._others[other]).steps(ask)
 
     def _response(self, request: ModelRequest, result: ChatResult) -> Response:
         messages = [whole_message(each, result) for each in result.generations]
