@@ -313,8 +313,12 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for title in titles:
         words = title in {"method", "box", "recipe"}
         # Where there is no room, names are folded, never figures.
-        side = "left" if words else "right"
-        table.add_column(title, justify=side, no_wrap=not words, overflow="fold")
+        table.add_column(
+            title,
+            justify="left" if words else "right",
+            no_wrap=not words,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

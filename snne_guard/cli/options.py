@@ -9,6 +9,7 @@ import typer
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
+from snne_guard.self_check import Form
 
 Model = Annotated[
     str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")
@@ -35,6 +36,24 @@ WithoutAnswer = Annotated[
 SelfCheck = Annotated[
     bool,
     typer.Option("--self-check", help="Ask the model whether its answer is correct."),
+]
+SelfCheckForm = Annotated[
+    Form,
+    typer.Option(help="What a self-check asks for: Yes or No, or a number to 100."),
+]
+OtherModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--other-model",
+        metavar="NAME",
+        help="Another model, as for --model, which draws one sample. Repeatable.",
+    ),
+]
+OtherUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--other-base-url", help="Base URL of the other models; by default their own."
+    ),
 ]
 Shard = Annotated[
     str | None,
