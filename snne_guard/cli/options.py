@@ -46,7 +46,7 @@ OtherModels = Annotated[
     typer.Option(
         "--other-model",
         metavar="NAME",
-        help="Another model, as for --model, which draws one sample. Repeatable.",
+        help="Another model beside it, named as for --model. Repeatable.",
     ),
 ]
 OtherUrl = Annotated[

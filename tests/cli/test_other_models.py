@@ -176,6 +176,20 @@ def test_two_recordings_are_joined_without_a_call(tmp_path: Path) -> None:
     assert "has replies of 'a' already" in same.stderr
 
 
+@pytest.mark.parametrize(("said", "status"), [("Paris", "works"), ("Rom", "broken")])
+def test_the_doctor_compares_the_words(server: Server, said: str, status: str) -> None:
+    def of_both(asked: Asked) -> Answer:
+        return Answer(texts=[said if asked.body["model"] == "other-model" else "Paris"])
+
+    server.script = of_both
+    at = ("--model", "openai:test-model", "--base-url", server.url)
+    found = run("doctor", *at, *OTHERS, "--other-base-url", server.url)
+    (line,) = [one for one in found.stdout.splitlines() if "other model" in one]
+    assert status in line
+    asked = [r.body for r in server.requests if r.body["model"] == "other-model"]
+    assert len(asked) == 5
+
+
 def test_it_is_said_where_no_other_model_helps(tmp_path: Path) -> None:
     rows = [
         {
