@@ -53,7 +53,7 @@ def record(
     base_url: options.BaseUrl = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Samples of the model besides the answer.")
-    ] = 10,
+    ] = 4,
     other_model: options.OtherModels = None,
     other_base_url: options.OtherUrl = None,
     shard: options.Shard = None,

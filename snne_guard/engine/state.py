@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 import uuid
 from collections.abc import Generator
@@ -206,10 +205,12 @@ class CallState:
 
     @property
     def _money(self) -> float | None:
-        """What all requests cost; None where that is unknown of one."""
-        known = [one.money for one in self.costs if one.money is not None]
-        whole = self.settings.prices is not None and len(known) == len(self.costs)
-        return math.fsum(known) if whole else None
+        """What all requests cost; None where the price of one is unknown."""
+        own = sum((one for one in self.costs if one.other_model is None), Cost())
+        money = [one.money for one in self.costs if one.other_model is not None]
+        money.append(self.settings.price_of(own, model=self.request.model))
+        known = [each for each in money if each is not None]
+        return sum(known) if len(known) == len(money) else None
 
     def assess(self, decision: Decision | None = None) -> Assessment:
         """Return the record of the call as it stands."""

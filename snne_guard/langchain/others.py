@@ -69,11 +69,6 @@ def bound_to_each(
 ) -> list[ChatRunnable]:
     """Return other models with something bound to each, in its own form.
 
-    Args:
-        models: The models.
-        names: Their names, for an error.
-        change: Binds it to a chat model.
-
     Raises:
         ConfigurationError: One cannot be bound; the message names it.
     """
@@ -88,12 +83,7 @@ def bound_to_each(
 
 
 def asked(model: ChatRunnable, options: Mapping[str, Any]) -> ModelTree:
-    """Return an other model as a call asks it.
-
-    Args:
-        model: The model.
-        options: Those of the call; it takes over the stop texts and the token limit.
-    """
+    """Return an other model with the stop texts and the token limit of a call."""
     given = answer_settings(options)
     limit, stop = given.get("max_tokens"), given.get("stop")
     if limit is not None:

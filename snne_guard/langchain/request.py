@@ -74,11 +74,12 @@ def engine_request(
     """
     levels = inside.levels
     for name, other in others.items():
-        if any(map(_has_form, levels)) and not any(map(_has_form, other.levels)):
+        lacks = [] if structured else _lacking(levels, other.levels)
+        if lacks:
             msg = (
-                f"the other model {name!r} has no tools or schema, and the guarded one "
-                "has: bind them by bind_tools or with_structured_output of the guard, "
-                "or to both models"
+                f"the other model {name!r} has no {lacks[0]}, and the guarded one has: "
+                "bind it by bind_tools or with_structured_output of the guard, or to "
+                "both models; in create_agent, ask for a schema by ToolStrategy"
             )
             raise ConfigurationError(msg)
     return Request(
@@ -107,8 +108,14 @@ def engine_request(
     )
 
 
-def _has_form(level: Mapping[str, Any]) -> bool:
-    return bool(level.get("tools")) or asks_for_schema(level)
+def _lacking(
+    levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return what is bound to the guarded model and not to another one."""
+    tools = [any(level.get("tools") for level in each) for each in (levels, others)]
+    schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
+    found = {"tools": tools, "schema": schema}
+    return [name for name, has in found.items() if has == [True, False]]
 
 
 def _response(message: AIMessage) -> Response:
@@ -173,7 +180,9 @@ def request_for(
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
     model, kwargs, provider = target.model, target.options, target.provider
-    wanted = draw.added(target.parameters)
+    # Of another model's options, some models take no stop texts.
+    added = draw.added(target.parameters)
+    wanted = added if draw.other_model is None else frozenset({"stop"} & kwargs.keys())
     optional = wanted - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
         optional -= {"logprobs"}  # the user's own, which stay
@@ -184,10 +193,9 @@ def request_for(
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
     if draw.other_model is None:
         options = options_for(draw, given, temperature=temperature)
-        fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
-    else:  # its own settings stay, but nothing is stored
-        options = {**given, **dict.fromkeys({"store"} & given.keys(), False)}
-        fields = {"store": False} if getattr(model, "store", None) else {}
+        fields = _fields_for(draw, model, temperature)
+    else:
+        options, fields = _own_settings(model, given, left_out)
     if temperature is not None and provider.temperature in type(model).model_fields:
         fields[provider.temperature] = temperature
     if not stream and "streaming" in type(model).model_fields:
@@ -219,6 +227,8 @@ def _fields_for(
     draw: Draw, model: BaseChatModel, temperature: float | None
 ) -> dict[str, Any]:
     """Return fields as a draw takes them over; what it leaves out is None."""
+    if draw.role == "answer":
+        return {}
     fields = type(model).model_fields
     names = [
         name
@@ -232,6 +242,15 @@ def _fields_for(
     if "n" in left_out:  # classes count with it
         left_out["n"] = 1
     return left_out | taken
+
+
+def _own_settings(
+    model: BaseChatModel, options: Mapping[str, Any], left_out: frozenset[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options and fields of another model: its own, but nothing is stored."""
+    taken = {name: options[name] for name in options if name not in left_out}
+    taken |= dict.fromkeys({"store"} & taken.keys(), False)
+    return taken, {"store": False} if getattr(model, "store", None) else {}
 
 
 def _without_parser(

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import typer
+from langchain_core.language_models import FakeListChatModel
 
 import snne_guard
 from snne_guard import SNNEGuard, errors
 from snne_guard.cli.app import COMMANDS, app
+from snne_guard.cost import RequestCost
 from snne_guard.types import Assessment, Reply, Span
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,8 +42,9 @@ def test_the_table_of_options_is_that_of_the_guard() -> None:
         for name, default, _ in rows(section("options.md", "All options"))
     }
     parameters = inspect.signature(SNNEGuard.__init__).parameters.values()
+    guard = SNNEGuard(FakeListChatModel(responses=["Paris"]))
     options = {
-        option.name: option.default
+        option.name: getattr(guard, option.name)
         for option in parameters
         if option.kind is option.KEYWORD_ONLY
     }
@@ -51,7 +54,10 @@ def test_the_table_of_options_is_that_of_the_guard() -> None:
 def test_every_metadata_key_is_explained() -> None:
     listed = codes([row[0] for row in rows(section("options.md", "Metadata"))])
     span = Span(start=0, end=1, uncertainty=0.0, supported=1)
-    assessment = Assessment(id="1", answer=Reply(text="a"), spans=(span,))
+    asked = RequestCost(role="sample", other_model="b")
+    assessment = Assessment(
+        id="1", answer=Reply(text="a"), spans=(span,), requests=(asked,)
+    )
     assert sorted(listed) == sorted(assessment.to_metadata())
 
 

@@ -99,7 +99,7 @@ def test_the_guard_pays_for_n_replies_in_all() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n": 2}, "n, with 1 other models, to be a whole number of at least 3, got 2"),
+        ({"n": 2}, "n, with 1 other model, to be a whole number of at least 3, got 2"),
         ({"n": 3, "names": ["b", "c"]}, "at least 4, got 3"),
         (
             {"n": 4, "names": ["b", "c"], "self_check": True},
@@ -152,6 +152,7 @@ def test_more_than_one_model_is_scored_by_snne() -> None:
     found = assess(asking(logprobs=True), own, {"b": likely("Paris")})
     assert found.method == "snne"
     assert found.reasons == ("no_threshold",)  # no log-probabilities are missed
+    assert assess(asking(logprobs=True), own, {"b": "Paris"}).reasons == found.reasons
     first = next(guarded_call(asking(logprobs=True)))
     assert isinstance(first, tuple)
     # The model's own are asked for: they tell of a cache.

@@ -182,7 +182,7 @@ def test_a_calibration_is_bound_to_the_others_and_their_names() -> None:
         ("a-1",),
         {"b": ("b-1",)},
     )
-    options = made.guard_settings()
+    options = {"calibration": made, **made.guard_options()}
     GuardSettings(**options, other_models=["b"]).check_calibration({"model": "a"})
     for others in ([], ["c"]):
         with pytest.raises(ConfigurationError, match="other_models"):

@@ -16,6 +16,7 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.engine import Draw, asks_for_schema, may_act
+from snne_guard.langchain.others import asked
 from snne_guard.langchain.sender import LangChainSender
 from snne_guard.langchain.wrappers import ModelTree
 
@@ -293,3 +294,35 @@ async def test_a_structured_sample_is_hot_beside_options_of_the_body() -> None:
     assert (answer["temperature"], sample["temperature"]) == (0.0, 1.0)
     assert answer["response_format"] == sample["response_format"]
     assert (answer["top_k"], "top_k" in sample) == (5, False)
+
+
+# -- As another model ------------------------------------------------------------------
+
+
+@EVERY
+async def test_another_model_is_asked_at_its_own_settings(name: str, way: str) -> None:
+    case = CASES[name]
+    for model in (chat(name), chat(name).bind(stop=[";"]).with_retry()):
+        call = {"stop": ["."], "max_tokens": 19, "temperature": 0.9, "n": 4, "x": 1}
+        asking = LangChainSender(
+            ModelTree(model),
+            [HumanMessage("The capital of France?")],
+            others={"b": asked(model, call)},
+        )
+        sent = await body(asking, Draw(role="sample", other_model="b"), way)
+        assert at(sent, case.temperature) == 0.3
+        assert at(sent, case.seed) == (7 if case.seed else None)
+        assert at(sent, case.n) in (None, 1)
+        assert not at(sent, case.logprobs)
+        assert [*leaves(sent)].count(19) == 1
+        assert "'.'" in str(sent)
+        assert "';'" not in str(sent)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield every value of a body that holds no others."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    else:
+        yield value
