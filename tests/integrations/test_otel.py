@@ -154,6 +154,8 @@ def test_texts_are_exported_only_if_asked_for(content: bool) -> None:
     texts = ("quetzal", "zanzibar", ("ytterbium",)) if content else (None,) * 3
     assert tuple(map(found.get, names)) == texts
     assert json.loads(found["snne_guard.spans"]) == [part.to_dict()]
+    exported = telemetry.everything()
+    assert [secret in exported for secret in SECRETS] == [content] * 3
 
 
 def test_other_models_are_a_text_since_no_attribute_holds_objects() -> None:
@@ -162,5 +164,3 @@ def test_other_models_are_a_text_since_no_attribute_holds_objects() -> None:
     telemetry.observer().on_assessment(replace(ASSESSMENT, requests=(asked,)))
     found = attributes(telemetry.spans["snne_guard"])["snne_guard.other_models"]
     assert json.loads(found)["b"]["prompt_tokens"] == 5
-    exported = telemetry.everything()
-    assert [secret in exported for secret in SECRETS] == [content] * 3
