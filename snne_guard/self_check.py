@@ -61,10 +61,15 @@ _BEFORE = re.compile(
     r"|correct|right|being|is|of|at|about|around|approximately|roughly)\b\W*)*$"
 )
 _AFTER = re.compile(r"\s*[.,;:!(\n\u2013\u2014\u2026\u3002]| ?-+ |\W*$")
-_SURE = re.compile(rf" (?:{_LIKELIHOOD}|likely|confident|certain|sure)\b")
+# Not "of a mix-up": it must end there, or say of what it is the likelihood.
+_SURE = re.compile(
+    rf" (?:{_LIKELIHOOD}|likely|confident|certain|sure)\b"
+    r"(?:[^\w?]*(?:$|\n)|\s*[.,;!]|[^.!\n]*\b(?:correct|right|true|accurate)\b)"
+)
 _NO_NUMBER = re.compile(
-    r"\b(?:no|un(?:likely|sure|certain|clear)|doubt\w*|at (?:least|most)|up to|over"
-    r"|above|below|under|(?:less|more|lower|higher|greater) than)\b"
+    r"\b(?:no|un(?:likely|sure|certain|clear|true)|in(?:accurate|valid)|doubt\w*"
+    r"|at (?:least|most)|up to|over|above|below|under"
+    r"|(?:less|more|lower|higher|greater) than)\b"
     r"|[?<>\u2264\u2265\u00b1]"
 )
 

@@ -86,6 +86,8 @@ def test_from_questions_to_a_calibration(tmp_path: Path, server: Server) -> None
     assert calibration.settings["other_models"] == ["other-model"]
     assert calibration.settings["n"] == 7
     assert dict(calibration.other_reply_models) == {"other-model": ("other-model-1",)}
+    same = run("drift", out, path)
+    assert same.exit_code == 0, same.output
     alone = run("calibrate", path, *grading, "--other-models", "")
     assert "other_models" not in Calibration.load(out).settings, alone.output
     unknown = run("calibrate", path, *grading, "--other-models", "b")
