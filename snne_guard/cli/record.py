@@ -132,7 +132,7 @@ def record(
     from snne_guard.langchain.others import names_of
     from snne_guard.langchain.wrappers import ModelTree
 
-    _check_way(model, batch=batch, ray=ray, other_models=other_model)
+    _check_way(model, batch, ray, other_model)
     check_outputs([questions], output)
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
@@ -222,16 +222,12 @@ def record(
 
 
 def _check_way(
-    model: str,
-    *,
-    batch: str | None,
-    ray: int | None,
-    other_models: Sequence[str] | None,
+    model: str, batch: str | None, ray: int | None, others: Sequence[str] | None
 ) -> None:
     if batch and (ray or not model.startswith("openai:")):
         msg = "--batch openai needs --model openai:NAME and does not work with --ray"
         raise ConfigurationError(msg)
-    if other_models and (batch or ray):
+    if others and (batch or ray):
         msg = "--other-model does not work with --batch or --ray"
         raise ConfigurationError(msg)
 

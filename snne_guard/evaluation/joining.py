@@ -15,13 +15,13 @@ class OtherRecording:
     """Another model's answers to the same questions, each to stand for a sample.
 
     Args:
-        rows: Its recordings.
-        name: What the model is called; None: as they call it.
+        rows: Its recordings, which name the model in their settings.
 
     Attributes:
         name: What the model is called.
         matched: How many questions have been joined.
         unmatched: How many were left out, since it has none of their id and text.
+        unused: How many of its own were left out.
 
     Raises:
         InputError: There is no recording, or it names no model.
@@ -29,28 +29,23 @@ class OtherRecording:
     Example:
         >>> asked = {"id": "1", "question": "2+2?", "samples": ["4"]}
         >>> one = Recording.from_dict({**asked, "main_answer": "4"})
-        >>> two = Recording.from_dict({**asked, "main_answer": "5"})
-        >>> (joined,) = OtherRecording([two], name="b").joined([one])
+        >>> told = {"main_answer": "5", "settings": {"model": "b"}}
+        >>> two = Recording.from_dict({**asked, **told})
+        >>> (joined,) = OtherRecording([two]).joined([one])
         >>> joined.samples, joined.sample_models
         (('4', '5'), (None, 'b'))
     """
 
-    def __init__(
-        self, rows: Iterable[Recording], /, *, name: str | None = None
-    ) -> None:
+    def __init__(self, rows: Iterable[Recording], /) -> None:
         self._answers = {row.id: row for row in rows}
-        first = next(iter(self._answers.values()), None)
-        named = name or (first and (first.settings or {}).get("model"))
-        if not named:
-            msg = "expected recordings that name their model in settings, got none"
+        settings = [row.settings or {} for row in self._answers.values()]
+        if not settings or not settings[0].get("model"):
+            msg = (
+                "the other recording: expected its settings to name the model, got none"
+            )
             raise InputError(msg)
-        self.name = str(named)
-        self.matched = self.unmatched = 0
-
-    @property
-    def unused(self) -> int:
-        """How many of its own questions have not been joined."""
-        return len(self._answers) - self.matched
+        self.name = str(settings[0]["model"])
+        self.matched = self.unmatched = self.unused = 0
 
     def joined(self, recordings: Iterable[Recording]) -> Iterator[Recording]:
         """Yield those whose question it has too, with its answer as the last sample.
@@ -67,9 +62,10 @@ class OtherRecording:
             other = self._answers.get(row.id)
             if other is None or other.prompt != row.prompt:
                 self.unmatched += 1
-                continue
-            self.matched += 1
-            yield _joined(row, other, self.name)
+            else:
+                self.matched += 1
+                yield _joined(row, other, self.name)
+        self.unused = len(self._answers) - self.matched
         if not self.matched:
             msg = f"no question has its id and text in the recording of {self.name!r}"
             raise InputError(msg)

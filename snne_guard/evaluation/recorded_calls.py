@@ -46,6 +46,7 @@ def drawn_fields(
     answer, samples = drawn.answer, drawn.samples
     replies = (answer, *samples)
     others = [sample.other_model for sample in samples]
+    of_others = {name: _names(samples, name) for name in others if name}
     self_check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
     return {
         "main_answer": compared_text(answer),
@@ -54,18 +55,14 @@ def drawn_fields(
         "token_logprobs": [sample.token_logprobs for sample in samples],
         "main_tokens": answer.tokens,
         "tokens": [sample.tokens for sample in samples],
-        **({"sample_models": others} if any(others) else {}),
+        **({"sample_models": others} if of_others else {}),
         "self_check": self_check,
         "settings": settings,
         "drawn": {
             **({} if shard is None else {"shard": shard}),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "models": _names(replies, None),
-            **(
-                {"other_models": {o: _names(samples, o) for o in others if o}}
-                if any(others)
-                else {}
-            ),
+            **({"other_models": of_others} if of_others else {}),
             "finish_reasons": [reply.finish_reason for reply in replies],
             "kinds": [_kind(reply) for reply in replies],
             "reasons": [why for why in drawn.reasons if why != "no_threshold"],

@@ -387,8 +387,8 @@ def test_the_same_model_is_no_other() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], of("a", {"1": "Paris"}, settings=None)])
-def test_a_recording_without_a_model_needs_a_name(rows: list[Recording]) -> None:
-    with pytest.raises(InputError, match="name their model"):
+def test_a_recording_must_name_its_model(rows: list[Recording]) -> None:
+    with pytest.raises(InputError, match="settings to name the model"):
         OtherRecording(rows)
 
 
