@@ -54,7 +54,7 @@ REASONS: dict[str, str] = {
     "other_model_failed": "an other model gave no reply that could be compared",
     "too_few_samples": "fewer than min_replies replies could be scored",
     "view_unreadable": "a sample drawn in a view has no final answer, or no text",
-    "self_check_unknown": "the self-check says neither Yes nor No, and counts as 0.5",
+    "self_check_unknown": "the self-check failed or is not clear, and counts as 0.5",
     "suspect_agreement": "samples agree more than chance allows, as from a cache",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
     "spans_failed": "the parts of the answer could not be compared with the samples",

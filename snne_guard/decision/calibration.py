@@ -16,7 +16,7 @@ from snne_guard.decision.error_probability import ErrorProbability
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT, first_problem, json_object, replace_file
-from snne_guard.self_check import SelfCheck
+from snne_guard.self_check import SelfCheck, form_of
 from snne_guard.views import VIEWS
 
 
@@ -243,6 +243,7 @@ class Calibration:
         options = {name: value for name, value in made.items() if value is not None}
         if self.settings.get("self_check") is not None:
             options["self_check"] = SelfCheck(
+                form=form_of(self.settings["self_check"]) or "yes_no",
                 prompt=self.settings["self_check"],
                 weight=self.settings.get("self_check_weight", 0),
             )

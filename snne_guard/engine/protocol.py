@@ -148,7 +148,7 @@ class Response:
         greedy: Whether samples may be the likeliest text each time, since the class is
             greedy unless told and cannot be told.
         p_correct: Of a self-check: the probability that the answer is called correct,
-            None where it says neither Yes nor No.
+            None where that is in doubt.
     """
 
     replies: tuple[Reply, ...]

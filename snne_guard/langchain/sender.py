@@ -47,7 +47,7 @@ from snne_guard.langchain.messages import (
 )
 from snne_guard.langchain.request import ModelRequest, request_for
 from snne_guard.langchain.wrappers import ModelTree, Target
-from snne_guard.self_check import read_self_check
+from snne_guard.self_check import form_of, read_self_check
 
 Chunk = ChatGenerationChunk
 Sent = tuple[ModelRequest, Any]
@@ -179,7 +179,8 @@ class LangChainSender:
             greedy=request.provider.greedy and not request.temperature_set,
         )
         if request.draw.role == "self_check":
-            p_correct = read_self_check(replies[0], logprob_entries(first))
+            form = form_of(request.draw.turns[-1])
+            p_correct = read_self_check(replies[0], logprob_entries(first), form=form)
             return replace(response, p_correct=p_correct)
         if request.draw.role != "answer":
             return response

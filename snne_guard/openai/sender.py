@@ -23,7 +23,7 @@ from snne_guard.openai.apis import (
     remove_logprobs,
 )
 from snne_guard.openai.request import ApiRequest
-from snne_guard.self_check import read_self_check
+from snne_guard.self_check import form_of, read_self_check
 
 
 class OpenAISender:
@@ -170,7 +170,11 @@ class OpenAISender:
             raw=None,
             temperature_set="temperature" in request.optional,
             rejected=request.rejected,
-            p_correct=read_self_check(response.first, self._api.logprobs(answer))
+            p_correct=read_self_check(
+                response.first,
+                self._api.logprobs(answer),
+                form=form_of(draw.turns[-1]),
+            )
             if draw.role == "self_check"
             else None,
         )
