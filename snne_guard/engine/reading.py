@@ -9,7 +9,14 @@ from itertools import accumulate
 from typing import Any
 
 from snne_guard.cost import Cost
-from snne_guard.engine.vocabulary import COMPLETE, REFUSED
+from snne_guard.engine.vocabulary import (
+    BESIDE_TEXT,
+    COMPLETE,
+    REFUSED,
+    SOURCES,
+    TEXTS,
+    WRAPPERS,
+)
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Reply
 
@@ -240,6 +247,39 @@ def is_given(value: object) -> bool:
         (False, True)
     """
     return any(value.values()) if isinstance(value, Mapping) else bool(value)
+
+
+def kind_of(part: Mapping[str, Any]) -> str | None:
+    """Return the type of a part of a message, None where what it says is not read.
+
+    Example:
+        >>> kind_of({"type": "text", "text": "Paris"}), kind_of({"text": "Paris"})
+        ('text', None)
+    """
+    kind, said = string_of(part.get("type")), part.get("text")
+    if said is None:
+        return None if kind in TEXTS else kind
+    return kind if isinstance(said, str) and kind not in SOURCES else None
+
+
+def holds_more(fields: Mapping[str, Any]) -> bool:
+    """Return whether a message, or a text in it, has a field that nobody here reads.
+
+    What is in it may be a part of the answer. Numbers and flags are none.
+
+    Example:
+        >>> holds_more({"content": "See the film.", "video": {"url": "film.mp4"}})
+        True
+        >>> holds_more({"content": "Paris", "annotations": [{}], "prefix": True})
+        False
+    """
+    return any(
+        holds_more(mapping_of(value))
+        if name in WRAPPERS
+        else is_given(value) and not isinstance(value, int | float)
+        for name, value in fields.items()
+        if name not in BESIDE_TEXT and not name.startswith("__")
+    )
 
 
 def mapping_of(value: object) -> dict[str, Any]:
