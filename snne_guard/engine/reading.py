@@ -111,11 +111,15 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     least = sum(
         len(reply.token_logprobs or ()) or bool(reply.text) for reply in replies
     )
+    read = _count(counts, "prompt_tokens", "input_tokens") or 0
     written = _count(counts, "completion_tokens", "output_tokens")
+    total = _count(counts, "total_tokens") or 0
+    if read and total > read + (written or 0):
+        written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
         attempts=1,
-        prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
+        prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
         completion_tokens=least if written is None else written,
