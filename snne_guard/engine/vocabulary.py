@@ -171,16 +171,19 @@ FORMS = frozenset(
 )
 """Options that questions about an answer leave out, for a reply in plain words."""
 
-CONTENT = FORMS | {
-    *("contents", "input", "instructions", "messages", "prompt", "system"),
-    *("chat_template_kwargs", "data_sources", "documents", "logit_bias", "metadata"),
-    "schema",
+SAID = FORMS | {
+    *("contents", "input", "instructions", "messages", "prompt", "system", "metadata"),
 }
-"""Options in which a name is no option, but what is said, found or called."""
+"""Options that hold what is said, wanted or called."""
+
+CONTENT = SAID | {
+    *("chat_template_kwargs", "data_sources", "documents", "logit_bias", "schema"),
+}
+"""Options in which no name is that of an option."""
 
 ALIKE = frozenset(
     {
-        *CONTENT,
+        *SAID,
         *LIMITS,
         *NARROWING,
         *NESTED,
