@@ -36,7 +36,7 @@ ACTING = frozenset(
         "enable_web_search",
         "mcp_servers",
         "plugins",
-        "prompt",  # may bring tools
+        *("preset", "prompt", "prompt_id"),  # may bring tools, and narrow draws
         "search_parameters",
         "search_settings",
         "web_search",
@@ -52,6 +52,7 @@ SEARCHING = (
     "deep-research",
     "groq/compound",
     "compound-beta",
+    "@preset/",
 )
 """What stands in the names of models that search or run code by themselves."""
 
@@ -98,7 +99,7 @@ SEEDS = frozenset({"random_seed", "sampler_seed", "sampling_seed", "seed"})
 
 NARROWING = frozenset(
     {
-        *("temperature", "temp", "temperature_last", "temp_exponent", "skew"),
+        *("temperature", "temp", "skew"),
         *("top_p", "p", "top_k", "k", "min_p", "top_a", "top_h", "tfs", "tfs_z"),
         *("top_n_sigma", "typical", "typical_p", "typ_p"),
         *("adaptive_target", "adaptive_decay"),
@@ -108,9 +109,9 @@ NARROWING = frozenset(
         *("dynatemp_min", "dynatemp_max", "decoding_method", "greed_sampling"),
         *("dynatemp_range", "dynatemp_exponent", "dynatemp_low", "dynatemp_high"),
         *("xtc_probability", "xtc_threshold", "smoothing_factor", "smoothing_curve"),
-        *("preset", "sampler", "samplers", "sampler_order", "sampler_priority"),
+        *("sampler", "samplers", "sampler_order", "sampler_priority"),
         *("num_beams", "num_beam_groups", "beam_width", "use_beam_search", "best_of"),
-        *("sampler_seq", "do_sample", "greedy", "use_greedy", "decoding_strategy"),
+        *("sampler_seq", "do_sample", "greedy", "use_greedy"),
     }
 )
 """Options that narrow a draw: with them, samples would agree whatever the model knows.
@@ -236,15 +237,8 @@ BESIDE_TEXT = frozenset(
         *("reasoning", "reasoning_content", "reasoning_details", "reasoning_items"),
         *("reasoning_text", "reasoning_opaque", "reasoning_steps", "thinking"),
         *("thinking_blocks", "signature", "thought_signature", "encrypted_content"),
-        *(
-            "annotations",
-            "citations",
-            "reference",
-            "context",
-            "documents",
-            "search_queries",
-        ),
-        *("search_results", "web_search", "grounding_metadata", "related_questions"),
+        *("annotations", "citations", "reference", "context", "documents"),
+        *("search_queries", "search_results", "web_search", "grounding_metadata"),
         # What it took, and who gave it.
         *("cache_control", "content_filter_results", "extra_content", "finish_reason"),
         *("generation_id", "logprobs", "metadata", "model", "model_id", "model_name"),
