@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -38,7 +39,7 @@ class Unsure:
         if why is not None:
             body = {"error": {"message": why, "param": None, "code": None}}
             return Answer(status=self._status, body=body)
-        narrowed = any(name in asked.body for name in NARROW)
+        narrowed = any(f'"{name}"' in json.dumps(asked.body) for name in NARROW)
         if not asked.body.get("temperature") or narrowed:
             return Answer(texts=["Paris"])
         return Answer(texts=[UNSURE[next(self._drawn) % len(UNSURE)] for _ in range(9)])
@@ -104,6 +105,27 @@ def test_a_client_cannot_make_samples_equal(ask: Any, name: str) -> None:
         sent = [asked.body for asked in server.samples]
         assert not any(name in body for body in sent)
         assert {body["temperature"] for body in sent} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sampling": {"top_k": 1}},
+        {"gateway": {"forwarded": {"temperature": 0, "seed": 7}}},
+        {"generation": [{"top_p": 0.01}]},
+        {"sampler_settings": {"min_p": 1.0, "grammar": "root ::= [a-z]+"}},
+        {"extra_body": {"extra_body": {"engine": {"best_of": 9}}}},
+    ],
+)
+def test_no_name_that_nobody_knows_hides_what_narrows(
+    ask: Any, options: dict[str, Any]
+) -> None:
+    with Server(Unsure()) as server:
+        record = ask(server, **REFUSING)(**options)
+        assert record["decision"] == "refuse"
+        assert {asked.body["temperature"] for asked in server.samples} == {1.0}
+        (answer,) = server.answers
+        assert options.items() <= answer.body.items()  # as the client sent it
 
 
 @pytest.mark.parametrize(
