@@ -278,8 +278,8 @@ def holds_more(fields: Mapping[str, Any]) -> bool:
         False
     """
     return any(
-        holds_more(mapping_of(value))
-        if name in WRAPPERS
+        holds_more(value)
+        if name in WRAPPERS and isinstance(value, Mapping)
         else is_given(value) and not isinstance(value, int | float)
         for name, value in fields.items()
         if name not in BESIDE_TEXT and not name.startswith("__")

@@ -239,6 +239,7 @@ BESIDE_TEXT = frozenset(
         *("thinking_blocks", "signature", "thought_signature", "encrypted_content"),
         *("annotations", "citations", "reference", "context", "documents"),
         *("search_queries", "search_results", "web_search", "grounding_metadata"),
+        "related_questions",
         # What it took, and who gave it.
         *("cache_control", "content_filter_results", "extra_content", "finish_reason"),
         *("generation_id", "logprobs", "metadata", "model", "model_id", "model_name"),

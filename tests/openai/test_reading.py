@@ -140,6 +140,7 @@ def test_a_part_that_is_not_read_makes_a_reply_unreadable(part: dict[str, Any]) 
         {"images": [{"image_url": {"url": "x"}}]},
         {"artifact": "x.html"},
         {"provider_specific_fields": {"citations": [], "image": "x"}},
+        {"provider_specific_fields": [{"image": "x"}]},
     ],
 )
 def test_a_field_that_is_not_read_makes_a_reply_unreadable(
