@@ -24,6 +24,7 @@ from snne_guard.engine.vocabulary import (
     NOT_FOR_SAMPLES,
     OWN_TOOLS,
     REPLACE_FIELDS,
+    REQUEST_IDS,
     SCHEMAS,
     SEARCHING,
     SEEDS,
@@ -70,11 +71,11 @@ def options_for(
 
 
 def narrows(name: object) -> bool:
-    """Return whether an option narrows a draw, however its name is spelt.
+    """Return whether an option or a header makes draws alike, however it is spelt.
 
     Example:
-        >>> narrows("TopK"), narrows("max_tokens")
-        (True, False)
+        >>> narrows("TopK"), narrows("X-Request-Id"), narrows("max_tokens")
+        (True, True, False)
     """
     return _plain(name) in _NARROWING
 
@@ -83,7 +84,8 @@ def _plain(name: object) -> str:
     return re.sub(r"[\W_]", "", str(name)).lower()
 
 
-_NARROWING, _CONTENT = ({*map(_plain, names)} for names in (NARROWING | SEEDS, CONTENT))
+_NARROWING = {*map(_plain, NARROWING | SEEDS | REQUEST_IDS)}
+_CONTENT = {*map(_plain, CONTENT)}
 
 
 def _widened(value: Any, temperature: float | None) -> Any:  # noqa: ANN401 - any option

@@ -97,6 +97,11 @@ REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 # One seed for all would draw the same sample again and again.
 SEEDS = frozenset({"random_seed", "sampler_seed", "sampling_seed", "seed"})
 
+# vLLM takes two requests of one id for one, or gives both replies that id.
+REQUEST_IDS = frozenset(
+    {"idempotency_key", "request_id", "rid", "x_client_request_id", "x_request_id"}
+)
+
 NARROWING = frozenset(
     {
         *("temperature", "temp", "skew"),
@@ -124,6 +129,7 @@ NOT_FOR_SAMPLES = frozenset(
     {
         *SEEDS,
         *STREAMS,
+        *REQUEST_IDS,
         "candidate_count",
         "logprobs",
         "metadata",  # of what is stored

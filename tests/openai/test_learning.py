@@ -13,7 +13,7 @@ import pytest
 from snne_guard import SNNEGuard
 from snne_guard.openai import guard_client
 from tests.langchain.support import chat_openai
-from tests.support.openai_server import Answer, Asked, Server
+from tests.support.openai_server import CHAT, Answer, Asked, Server, whole
 
 UNSURE = ("Rome", "Oslo", "Bern", "Lima", "Cairo", "Quito", "Delhi")
 NARROW = {"top_k": 1, "top_p": 0.01, "min_p": 1.0, "seed": 7, "best_of": 9}
@@ -126,6 +126,34 @@ def test_no_name_that_nobody_knows_hides_what_narrows(
         assert {asked.body["temperature"] for asked in server.samples} == {1.0}
         (answer,) = server.answers
         assert options.items() <= answer.body.items()  # as the client sent it
+
+
+def as_vllm(asked: Asked) -> Answer:
+    """Give a reply the id of the request, where that has one."""
+    named = asked.headers.get("x-request-id") or asked.body.get("request_id")
+    reply = whole(asked, Answer())
+    return Answer(body={**reply, "id": f"chatcmpl-{named}"} if named else reply)
+
+
+@pytest.mark.parametrize("named", [{"request_id": "r1"}, {"X-Request-Id": "r1"}])
+@pytest.mark.parametrize("chat_model", [True, False])
+def test_the_id_of_a_request_is_not_that_of_its_samples(
+    named: dict[str, str], *, chat_model: bool
+) -> None:
+    place = "extra_body" if "request_id" in named else "extra_headers"
+    options: Any = {place: named}
+    with Server(as_vllm) as server:
+        if chat_model:
+            guard = SNNEGuard(chat_openai(server), **REFUSING).bind(**options)
+            record = guard.invoke("Where?").response_metadata["snne_guard"]
+        else:
+            own = openai.OpenAI(api_key="k", base_url=server.url, max_retries=0)
+            client = guard_client(own, **REFUSING)
+            answer: Any = client.chat.completions.create(**CHAT, **options)
+            record = answer.snne_guard
+        assert (record["decision"], record["reasons"]) == ("accept", [])
+        (asked,) = server.answers
+        assert "r1" in {asked.body.get("request_id"), asked.headers.get("x-request-id")}
 
 
 @pytest.mark.parametrize(
