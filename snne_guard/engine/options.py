@@ -193,7 +193,7 @@ def may_act(options: Mapping[str, Any]) -> bool:
         >>> may_act({"model": "openai/gpt-4.1:online"})
         True
     """
-    for level in _levels(options):
+    for level in _all_levels(options):
         # An empty mapping asks for something in its usual form; an empty list does not.
         if any(level.get(name) not in (None, False, []) for name in ACTING):
             return True
@@ -212,6 +212,16 @@ def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name in NESTED & options.keys():
         if isinstance(options[name], Mapping):
             yield from _levels(options[name])
+
+
+def _all_levels(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield options, and those inside of whatever holds some."""
+    if isinstance(value, Mapping):
+        yield value
+        inside = value.keys() - {name for name in value if _plain(name) in _CONTENT}
+        value = [value[name] for name in inside | NESTED & value.keys()]
+    for each in value if isinstance(value, list) else ():
+        yield from _all_levels(each)
 
 
 def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes

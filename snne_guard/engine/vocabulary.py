@@ -31,7 +31,9 @@ ACTING = frozenset(
         "background",
         "code_execution",
         "compound_custom",
+        "connectors",
         "conversation",
+        "enable_enhancement",
         "enable_search",
         "enable_web_search",
         "mcp_servers",
@@ -39,6 +41,7 @@ ACTING = frozenset(
         *("preset", "prompt", "prompt_id"),  # may bring tools, and narrow draws
         "search_parameters",
         "search_settings",
+        "tool_ids",
         "web_search",
         "web_search_options",
     }
