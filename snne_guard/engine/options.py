@@ -22,12 +22,11 @@ from snne_guard.engine.vocabulary import (
     NESTED,
     NO_SCHEMA,
     NOT_FOR_SAMPLES,
+    OF_ONE_REQUEST,
     OWN_TOOLS,
     REPLACE_FIELDS,
-    REQUEST_IDS,
     SCHEMAS,
     SEARCHING,
-    SEEDS,
     SETTINGS,
     STOPS,
 )
@@ -84,7 +83,7 @@ def _plain(name: object) -> str:
     return re.sub(r"[\W_]", "", str(name)).lower()
 
 
-_NARROWING = {*map(_plain, NARROWING | SEEDS | REQUEST_IDS)}
+_NARROWING = {*map(_plain, NARROWING | OF_ONE_REQUEST)}
 _CONTENT = {*map(_plain, CONTENT)}
 
 

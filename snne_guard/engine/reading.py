@@ -266,15 +266,19 @@ def kind_of(part: Mapping[str, Any]) -> str | None:
     return kind if isinstance(said, str) and kind not in SOURCES else None
 
 
-def holds_more(fields: Mapping[str, Any]) -> bool:
+def holds_more(fields: Mapping[str, Any], *read: str) -> bool:
     """Return whether a message, or a text in it, has a field that nobody here reads.
 
     What is in it may be a part of the answer. Numbers and flags are none.
 
+    Args:
+        fields: Those of the message.
+        read: Names of those that the caller reads.
+
     Example:
-        >>> holds_more({"content": "See the film.", "video": {"url": "film.mp4"}})
+        >>> holds_more({"content": "See the film.", "video": "film.mp4"}, "content")
         True
-        >>> holds_more({"content": "Paris", "annotations": [{}], "prefix": True})
+        >>> holds_more({"text": "Paris", "annotations": [{}], "index": 0}, "text")
         False
     """
     return any(
@@ -282,7 +286,7 @@ def holds_more(fields: Mapping[str, Any]) -> bool:
         if name in WRAPPERS and isinstance(value, Mapping)
         else is_given(value) and not isinstance(value, int | float)
         for name, value in fields.items()
-        if name not in BESIDE_TEXT and not name.startswith("__")
+        if name not in BESIDE_TEXT and name not in read and not name.startswith("__")
     )
 
 

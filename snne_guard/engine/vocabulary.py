@@ -97,13 +97,18 @@ NESTED = frozenset(
 REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 """Those that take the place of a model's fields: Bedrock's and Ollama's."""
 
-# One seed for all would draw the same sample again and again.
-SEEDS = frozenset({"random_seed", "sampler_seed", "sampling_seed", "seed"})
-
-# vLLM takes two requests of one id for one, or gives both replies that id.
-REQUEST_IDS = frozenset(
-    {"idempotency_key", "request_id", "rid", "x_client_request_id", "x_request_id"}
+OF_ONE_REQUEST = frozenset(
+    {
+        *("random_seed", "sampler_seed", "sampling_seed", "seed"),
+        *("idempotency_key", "request_id", "rid"),
+        *("x_client_request_id", "x_request_id"),
+    }
 )
+"""Options and headers that another request may not have too.
+
+One seed for all would draw the same sample again and again; of two requests with one id
+vLLM loses one, or gives both replies that id, as a cache does.
+"""
 
 NARROWING = frozenset(
     {
@@ -130,9 +135,8 @@ repetition and ``logit_bias`` are none of them: they belong to the answer.
 
 NOT_FOR_SAMPLES = frozenset(
     {
-        *SEEDS,
+        *OF_ONE_REQUEST,
         *STREAMS,
-        *REQUEST_IDS,
         "candidate_count",
         "logprobs",
         "metadata",  # of what is stored
@@ -197,7 +201,7 @@ ALIKE = frozenset(
         *LIMITS,
         *NARROWING,
         *NESTED,
-        *SEEDS,
+        *OF_ONE_REQUEST,
         *STREAMS,
         *("prompt_cache_key", "safety_identifier", "user"),
     }
@@ -240,20 +244,19 @@ Those of the provider's own tools are missing: such calls draw no samples.
 
 BESIDE_TEXT = frozenset(
     {
-        *("content", "text", "type", "role", "name", "id", "index", "object", "status"),
-        *("phase", "channel", "tool_calls", "tool_plan", "refusal", "parsed"),
+        *("type", "role", "name", "id", "index", "object", "status", "phase"),
+        *("channel", "tool_calls", "tool_plan", "refusal", "parsed"),
         # How it was come by, and where from.
         *("reasoning", "reasoning_content", "reasoning_details", "reasoning_items"),
         *("reasoning_text", "reasoning_opaque", "reasoning_steps", "thinking"),
         *("thinking_blocks", "signature", "thought_signature", "encrypted_content"),
         *("annotations", "citations", "reference", "context", "documents"),
         *("search_queries", "search_results", "web_search", "grounding_metadata"),
-        "related_questions",
         # What it took, and who gave it.
         *("cache_control", "content_filter_results", "extra_content", "finish_reason"),
         *("generation_id", "logprobs", "metadata", "model", "model_id", "model_name"),
         *("provider_metadata", "safety_ratings", "stop_reason", "token_count"),
-        *("token_ids", "tool_call_id", "usage"),
+        *("token_ids", "tool_call_id", "usage", "related_questions"),
     }
 )
 """Fields of a message, or of a text in it, that hold no further part of an answer."""

@@ -79,8 +79,7 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
     # langchain-openai's first output version keeps there what is no text or call.
     blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
     kinds = {*map(_kind_of, blocks)}
-    read = {"tool_outputs", "function_call"} if calls else {"tool_outputs"}
-    beside = {name: value for name, value in extra.items() if name not in read}
+    read = ("tool_outputs", "function_call") if calls else ("tool_outputs",)
     texts = [block for block in map(mapping_of, blocks) if block.get("type") == "text"]
     # LangChain gives no text of other types; a compaction is of what was before.
     readable = PARTS | {"text", "compaction"} | (CALL_BLOCKS if calls else set())
@@ -96,7 +95,9 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
         or is_given(extra.get("refusal"))
         or is_given(feedback.get("block_reason"))
         or is_refusal(message),
-        other_content=not kinds <= readable or any(map(holds_more, (beside, *texts))),
+        other_content=not kinds <= readable
+        or holds_more(extra, *read)
+        or any(holds_more(text, "text") for text in texts),
         complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
         model=_first_string(metadata, MODEL_KEYS),
         response_id=_first_string(metadata, ("id",)),

@@ -92,7 +92,8 @@ def _read_choice(
         logprobs=_choice_logprobs(choice),
         calls=calls,
         refusal=bool(message.get("refusal")) or "refusal" in kinds,
-        other_content=any(map(holds_more, (message, *_texts(parts))))
+        other_content=holds_more(message, "content")
+        or any(holds_more(part, "text") for part in _texts(parts))
         or (is_given(message.get("tool_calls")) and not calls)
         or not isinstance(content, str | Sequence | None)
         or not (PARTS | TEXTS).issuperset(kinds),
@@ -221,7 +222,8 @@ def _read_output(fields: Mapping[str, Any]) -> Reply:
         other_content=not _OUTPUT_ITEMS.issuperset(item.get("type") for item in output)
         or not all(isinstance(item.get("content"), list | None) for item in output)
         or not _OUTPUT_PARTS.issuperset(kinds)
-        or any(map(holds_more, (*messages, *_texts(parts)))),
+        or any(holds_more(message, "content") for message in messages)
+        or any(holds_more(part, "text") for part in _texts(parts)),
         model=string_of(fields.get("model")),
         response_id=string_of(fields.get("id")),
     )

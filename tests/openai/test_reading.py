@@ -181,6 +181,13 @@ def test_what_is_known_to_be_no_answer_leaves_a_reply_readable(
         assert (each.text, each.unreadable) == ("Paris", False)
 
 
+def test_a_text_in_an_odd_place_makes_a_reply_unreadable() -> None:
+    assert only(completion(choice(message={"text": "Rome"}))).unreadable
+    part = {"type": "text", "text": "The capital is:", "content": "Rome"}
+    assert only(completion(choice([part]))).unreadable
+    assert response(said("The capital is:", content="Rome")).unreadable
+
+
 def test_a_source_that_says_something_is_unreadable() -> None:
     source = {"type": "reference", "reference_ids": [1]}
     said = {"type": "text", "text": "Paris"}
