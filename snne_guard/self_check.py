@@ -41,6 +41,9 @@ _LAST = re.compile(rf"(?:[.!] |[\n\u3002\uff01])\s?{_LABEL}(yes|no){_END}")
 _DENIAL = re.compile(
     r"\b(?:nope|not|cannot|never|hardly|wrong|false|incorrect|errors?|mistaken?|mistakes)\b"
     r"|n['\u2019]t\b"
+    # One word was asked for: a Yes that is hedged says nothing.
+    r"|\b(?:but|however|although|except|unless|if|actually|partly|partially|almost)\b"
+    r"|\b(?:maybe|perhaps|possibly|probably|unsure|unlikely|doubtful|inaccurate)\b"
 )
 
 # One number, with its unit or scale; neither a part of another nor a minus or price.

@@ -9,7 +9,14 @@ from itertools import accumulate
 from typing import Any
 
 from snne_guard.cost import Cost
-from snne_guard.engine.vocabulary import COMPLETE, REFUSED
+from snne_guard.engine.vocabulary import (
+    BESIDE_TEXT,
+    COMPLETE,
+    REFUSED,
+    SOURCES,
+    TEXTS,
+    WRAPPERS,
+)
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Reply
 
@@ -104,11 +111,15 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     least = sum(
         len(reply.token_logprobs or ()) or bool(reply.text) for reply in replies
     )
+    read = _count(counts, "prompt_tokens", "input_tokens") or 0
     written = _count(counts, "completion_tokens", "output_tokens")
+    total = _count(counts, "total_tokens") or 0
+    if read and total > read + (written or 0):
+        written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
         attempts=1,
-        prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
+        prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
         completion_tokens=least if written is None else written,
@@ -258,6 +269,43 @@ def is_given(value: object) -> bool:
         (False, True)
     """
     return any(value.values()) if isinstance(value, Mapping) else bool(value)
+
+
+def kind_of(part: Mapping[str, Any]) -> str | None:
+    """Return the type of a part of a message, None where what it says is not read.
+
+    Example:
+        >>> kind_of({"type": "text", "text": "Paris"}), kind_of({"text": "Paris"})
+        ('text', None)
+    """
+    kind, said = string_of(part.get("type")), part.get("text")
+    if said is None:
+        return None if kind in TEXTS else kind
+    return kind if isinstance(said, str) and kind not in SOURCES else None
+
+
+def holds_more(fields: Mapping[str, Any], *read: str) -> bool:
+    """Return whether a message, or a text in it, has a field that nobody here reads.
+
+    What is in it may be a part of the answer. Numbers and flags are none.
+
+    Args:
+        fields: Those of the message.
+        read: Names of those that the caller reads.
+
+    Example:
+        >>> holds_more({"content": "See the film.", "video": "film.mp4"}, "content")
+        True
+        >>> holds_more({"text": "Paris", "annotations": [{}], "index": 0}, "text")
+        False
+    """
+    return any(
+        holds_more(value)
+        if name in WRAPPERS and isinstance(value, Mapping)
+        else is_given(value) and not isinstance(value, int | float)
+        for name, value in fields.items()
+        if name not in BESIDE_TEXT and name not in read and not name.startswith("__")
+    )
 
 
 def mapping_of(value: object) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from snne_guard.engine import (
     may_act,
     options_for,
 )
+from snne_guard.engine.options import narrows
 from snne_guard.engine.protocol import TOP_LOGPROBS
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import FIELDS, STREAMS
@@ -229,11 +230,11 @@ def _fields_for(
     """Return fields as a draw takes them over; what it leaves out is None."""
     if draw.role == "answer":
         return {}
-    fields = type(model).model_fields
     names = [
         name
-        for name in FIELDS & fields.keys()
-        if not fields[name].is_required()  # a guard's n is, and means something else
+        for name, field in type(model).model_fields.items()
+        if (name in FIELDS or narrows(name))
+        and not field.is_required()  # a guard's n is, and means something else
     ]
     given = {name: getattr(model, name) for name in names}
     held = {name: value for name, value in given.items() if value is not None}

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import openai
 
 from snne_guard.engine import answer_settings
-from snne_guard.engine.options import option_key
+from snne_guard.engine.options import narrows, option_key
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import STREAMS
 from snne_guard.errors import ConfigurationError
@@ -89,7 +89,7 @@ class ApiRequest:
         headers = {
             name: value
             for name, value in (options.get("headers") or {}).items()
-            if name.lower() != "idempotency-key"
+            if not narrows(name)
         }
         return replace(self.unstreamed(), options={**options, "headers": headers})
 
