@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -43,9 +43,11 @@ SAME_WORDS = 0.9
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
-_NONE = frozenset[str]()
+_Words = frozenset[str]
+_NONE = _Words()
 
-_CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_CAPITALS = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_ASCII_CAPITALS = re.compile("[A-Z][A-Za-z]*+")
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
 _OPERATOR = re.compile(r" ?([=+^<>]) ?")
@@ -129,32 +131,37 @@ content_f1 = ContentF1()
 """The default similarity; ``ContentF1`` says what it compares."""
 
 
-def _compare(texts: Sequence[str], asked: frozenset[str]) -> FloatArray:
+def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return how alike every two answers to one question are."""
     distinct = distinct_texts(texts)
-    answers = [_Answer(text) for text in distinct]
-    letter = characters(_NONE.union(*[each.words for each in answers]))
-    # A letter for each unit of weight: common ones are what rapidfuzz counts.
-    units = [
-        {word: letter[word] * weight for word, weight in each.weights.items()}
-        for each in answers
-    ]
+    answers = [*map(_Answer, distinct)]
+    letters = characters(_NONE.union(*[each.words for each in answers]))
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
             alike = alike_values(
                 a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
             )
-        elif a.notation and b.notation:
-            alike = float(a.notation == b.notation)
-        elif a.tokens == b.tokens:
-            alike = 1.0
         else:
-            alike = _overlap(a, b, {**units[i], **units[j]}, asked) * _factor(a, b)
-        if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
-            alike = _same_words(a, b, alike)
+            alike = _alike(a, b, letters, asked)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
+
+
+def _alike(a: _Answer, b: _Answer, letters: Mapping[str, str], asked: _Words) -> float:
+    """Return how alike two texts are that are not both JSON."""
+    if a.notation and b.notation:
+        alike = float(a.notation == b.notation)
+    elif a.tokens == b.tokens:
+        alike = 1.0
+    else:
+        common = a.words & b.words
+        if not common:
+            return 0.0
+        alike = _overlap(a, b, letters, common, asked) * _factor(a, b)
+    if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
+        alike = _same_words(a, b, alike)
+    return alike
 
 
 def _same_words(a: _Answer, b: _Answer, alike: float) -> float:
@@ -167,36 +174,43 @@ def _same_words(a: _Answer, b: _Answer, alike: float) -> float:
 
 
 def _overlap(
-    a: _Answer, b: _Answer, units: dict[str, str], asked: frozenset[str]
+    a: _Answer, b: _Answer, letters: Mapping[str, str], common: _Words, asked: _Words
 ) -> float:
     """Return the mean of F1 and containment, by weight; below 1."""
-    common = a.words & b.words
-    if not common:
-        return 0.0
-    for word in (a.heavy ^ b.heavy) & common:
-        units[word] = units[word][0] * _HEAVY
-    for word in asked & common:
-        units[word] = units[word][0] * ASKED
-    if len(a.tokens) + len(b.tokens) > _MANY:
-        units = {word: unit[::8] for word, unit in units.items()}
-    one, other = ("".join([units[word] for word in each.tokens]) for each in (a, b))
+    shift = 3 if len(a.tokens) + len(b.tokens) > _MANY else 0
+    one, other = a.units(letters, shift), b.units(letters, shift)
+    # Common words weigh the same in both: as names, or as words of the question.
+    for word in common & (asked | (a.heavy ^ b.heavy)):
+        unit = letters[word]
+        units = unit * _shifted(ASKED if word in asked else _HEAVY, shift)
+        one = one.replace(unit * _shifted(a.weights[word], shift), units)
+        other = other.replace(unit * _shifted(b.weights[word], shift), units)
     shared = common_length(one, other, CONTENT_WEIGHT)
     value = shared / (len(one) + len(other)) + shared / min(len(one), len(other)) / 2
     return min(value, ALMOST_ONE)
 
 
+def _shifted(weight: int, shift: int) -> int:
+    """Return a weight divided by a power of two, at least 1."""
+    return (weight >> shift) or 1
+
+
 def _factor(a: _Answer, b: _Answer) -> float:
     """Return the factor c: a half for each kind of contradiction."""
     factor = 1.0
-    if a.content - b.words and b.content - a.words:
+    if not (a.content <= b.words or b.content <= a.words):
         factor /= 2
-    lacking = set(a.numbers) - b.words, set(b.numbers) - a.words
-    reordered = not any(lacking) and a.numbers != b.numbers
-    if a.letters - b.words and b.letters - a.words:
+    if not (a.letters <= b.words or b.letters <= a.words):
         factor /= 2
-    if a.negated != b.negated or all(lacking) or reordered:
+    if a.negated != b.negated or _other_numbers(a, b):
         factor /= 2
     return factor
+
+
+def _other_numbers(a: _Answer, b: _Answer) -> bool:
+    """Return whether each has a number that the other lacks, or another order."""
+    lacking = [b.words.issuperset(a.numbers), a.words.issuperset(b.numbers)]
+    return not any(lacking) or (all(lacking) and a.numbers != b.numbers)
 
 
 class WeighedWords:
@@ -215,20 +229,27 @@ class WeighedWords:
 
     def __init__(self, text: str) -> None:
         self.tokens = _words(text)
-        distinct = dict.fromkeys(self.tokens)
-        self.words = frozenset(distinct)
-        has_letters = min(map(len, distinct), default=0) == 1
-        self.letters = self.words & lone_letters(text) if has_letters else _NONE
-        labels = {*map(str.casefold, capital_labels(text)), *self.letters}
-        self.content = (self.words - FUNCTION_WORDS) | (labels & self.words)
-        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text)), *labels}
-        symbols = [word for word in distinct if not word.isalpha()]
-        self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-        negations = self.words & NEGATIONS
+        self.weights = dict.fromkeys(self.tokens, _WORD)
+        self.words = words = frozenset(self.weights)
+        self.letters, labels = _NONE, _NONE
+        if min(map(len, words), default=0) == 1:
+            self.letters = words & lone_letters(text)
+        capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
+        if "(" in text or any(map(str.isupper, capitals)):
+            labels = words.intersection(map(str.casefold, capital_labels(text)))
+        function = words & FUNCTION_WORDS
+        self.content = (words - function) | labels | self.letters
+        self.heavy = self.content.intersection(map(str.casefold, capitals))
+        self.heavy |= labels | self.letters
+        self.numbers: list[str] = []
+        if not "".join(words).isalpha():
+            symbols = [word for word in self.weights if not word.isalpha()]
+            self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
+            self.heavy |= {*symbols}
+        negations = words & NEGATIONS
         self.negated = bool(negations)
-        self.heavy = names.union(symbols, negations)
-        self.weights = dict.fromkeys(distinct, _FUNCTION)
-        self.weights.update(dict.fromkeys(self.content, _WORD))
+        self.heavy |= negations
+        self.weights.update(dict.fromkeys(function, _FUNCTION))
         self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
 
 
@@ -239,12 +260,28 @@ class _Answer(WeighedWords):
         super().__init__(text)
         self.value = read_json(text)
         self.text = text
-        self.runs = word_runs(text)
+        self._units: dict[int, str] = {}
+
+    def units(self, letters: Mapping[str, str], shift: int) -> str:
+        """Return its words as letters: of each as many as it weighs.
+
+        Common letters are what rapidfuzz counts.
+        """
+        if shift not in self._units:
+            weights = self.weights.items()
+            units = {word: letters[word] * _shifted(w, shift) for word, w in weights}
+            self._units[shift] = "".join([units[word] for word in self.tokens])
+        return self._units[shift]
 
     @cached_property
     def notation(self) -> str:
         """The text as it is compared if it is code or a formula, else nothing."""
         return _exactly(self.text) if is_notation(self.text) else ""
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """The words and digits, without all that is between."""
+        return word_runs(self.text)
 
     @cached_property
     def symbols(self) -> list[str]:
@@ -266,6 +303,8 @@ def _words(text: str) -> list[str]:
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
     tokens = unicode_tokens(text)
+    if SPELLINGS.keys().isdisjoint(tokens):
+        return tokens
     return [*map(SPELLINGS.get, tokens, tokens)]
 
 
