@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from string import ascii_lowercase
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from snne_guard.similarity.lexical import (
     spread,
 )
 from snne_guard.similarity.symbols import symbols, word_runs
-from snne_guard.similarity.tokens import is_notation, unicode_tokens
+from snne_guard.similarity.tokens import is_notation, is_plain, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -42,7 +43,12 @@ SAME_WORDS = 0.9
 """Least that two texts are alike which differ in marks of prose alone."""
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
+_KNOWN = {
+    **dict.fromkeys(FUNCTION_WORDS, _FUNCTION),
+    **dict.fromkeys(NEGATIONS, _HEAVY),
+}
 _MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
+_COARSE = 8
 _Words = frozenset[str]
 _NONE = _Words()
 
@@ -135,7 +141,8 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return how alike every two answers to one question are."""
     distinct = distinct_texts(texts)
     answers = [*map(_Answer, distinct)]
-    letters = characters(_NONE.union(*[each.words for each in answers]))
+    words = _NONE.union(*[each.words for each in answers])
+    fine, coarse = _Units(words, 1), _Units(words, _COARSE)
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
@@ -143,12 +150,13 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
                 a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
             )
         else:
-            alike = _alike(a, b, letters, asked)
+            many = len(a.tokens) + len(b.tokens) > _MANY
+            alike = _alike(a, b, coarse if many else fine, asked)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
-def _alike(a: _Answer, b: _Answer, letters: Mapping[str, str], asked: _Words) -> float:
+def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
     """Return how alike two texts are that are not both JSON."""
     if a.notation and b.notation:
         alike = float(a.notation == b.notation)
@@ -158,7 +166,7 @@ def _alike(a: _Answer, b: _Answer, letters: Mapping[str, str], asked: _Words) ->
         common = a.words & b.words
         if not common:
             return 0.0
-        alike = _overlap(a, b, letters, common, asked) * _factor(a, b)
+        alike = units.overlap(a, b, common, asked) * _factor(a, b)
     if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
         alike = _same_words(a, b, alike)
     return alike
@@ -171,28 +179,6 @@ def _same_words(a: _Answer, b: _Answer, alike: float) -> float:
     if (a.notation and b.notation) or a.numbers != b.numbers:
         return alike
     return max(alike, SAME_WORDS)
-
-
-def _overlap(
-    a: _Answer, b: _Answer, letters: Mapping[str, str], common: _Words, asked: _Words
-) -> float:
-    """Return the mean of F1 and containment, by weight; below 1."""
-    shift = 3 if len(a.tokens) + len(b.tokens) > _MANY else 0
-    one, other = a.units(letters, shift), b.units(letters, shift)
-    # Common words weigh the same in both: as names, or as words of the question.
-    for word in common & (asked | (a.heavy ^ b.heavy)):
-        unit = letters[word]
-        units = unit * _shifted(ASKED if word in asked else _HEAVY, shift)
-        one = one.replace(unit * _shifted(a.weights[word], shift), units)
-        other = other.replace(unit * _shifted(b.weights[word], shift), units)
-    shared = common_length(one, other, CONTENT_WEIGHT)
-    value = shared / (len(one) + len(other)) + shared / min(len(one), len(other)) / 2
-    return min(value, ALMOST_ONE)
-
-
-def _shifted(weight: int, shift: int) -> int:
-    """Return a weight divided by a power of two, at least 1."""
-    return (weight >> shift) or 1
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
@@ -213,44 +199,103 @@ def _other_numbers(a: _Answer, b: _Answer) -> bool:
     return not any(lacking) or (all(lacking) and a.numbers != b.numbers)
 
 
+class _Units:
+    """Texts in letters, of each word as many as it weighs: rapidfuzz counts letters."""
+
+    def __init__(self, words: _Words, scale: int) -> None:
+        self._words = words
+        self._scale = scale
+        self._texts: dict[_Answer, str] = {}
+
+    def overlap(self, a: _Answer, b: _Answer, common: _Words, asked: _Words) -> float:
+        """Return the mean of F1 and containment, by weight; below 1."""
+        one, other = self._text(a), self._text(b)
+        # A common word weighs the same in both: as a name, or as one that was asked.
+        for word in common & (asked | (a.names ^ b.names)):
+            plain, name = self._plain[word], self._unit(word, _HEAVY)
+            unit = self._unit(word, ASKED) if word in asked else name
+            if plain != unit or name != unit:
+                one = one.replace(name if word in a.names else plain, unit)
+                other = other.replace(name if word in b.names else plain, unit)
+        shared = common_length(one, other, CONTENT_WEIGHT)
+        both, shorter = len(one) + len(other), min(len(one), len(other))
+        return min(shared / both + shared / shorter / 2, ALMOST_ONE)
+
+    def _text(self, answer: _Answer) -> str:
+        if answer not in self._texts:
+            names = {name: self._unit(name, _HEAVY) for name in answer.names}
+            units = {**self._plain, **names}
+            self._texts[answer] = "".join([units[word] for word in answer.tokens])
+        return self._texts[answer]
+
+    @cached_property
+    def _plain(self) -> dict[str, str]:
+        """The letters of each word that is no name."""
+        known, scale = _KNOWN.get, self._scale
+        return {
+            word: letter * ((known(word) or _weight(word)) // scale or 1)
+            for word, letter in characters(self._words).items()
+        }
+
+    def _unit(self, word: str, weight: int) -> str:
+        return self._plain[word][0] * (weight // self._scale or 1)
+
+
 class WeighedWords:
     """The words of a text and what each weighs, whatever it is compared with.
 
     Attributes:
-        tokens: Its words in order.
+        tokens: Its words in order, small numbers and units in one spelling.
+        cut: The same in their own spelling.
         words: Its distinct words.
         content: Those that are no function words, or are names (the US, option A).
-        heavy: Names, numbers, symbols and negations.
+        names: Words with a capital letter, and lone letters that are no words.
         letters: Lone letters that are no words: of a vitamin, a gate, an option.
         numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
-        weights: What each word weighs.
     """
 
     def __init__(self, text: str) -> None:
-        self.tokens = _words(text)
-        self.weights = dict.fromkeys(self.tokens, _WORD)
-        self.words = words = frozenset(self.weights)
+        self.cut = tokens = _words(text)
+        words = frozenset(tokens)
+        if not words.isdisjoint(SPELLINGS):
+            tokens = [*map(SPELLINGS.get, tokens, tokens)]
+            words = frozenset(tokens)
+        self.tokens, self.words = tokens, words
+        plain = is_plain(text)
         self.letters, labels = _NONE, _NONE
-        if min(map(len, words), default=0) == 1:
+        if not (plain and words.isdisjoint(ascii_lowercase)):
             self.letters = words & lone_letters(text)
-        capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
-        if "(" in text or any(map(str.isupper, capitals)):
+        capitals = (_ASCII_CAPITALS if plain else _CAPITALS).findall(text)
+        if not plain or any(map(str.isupper, capitals)):
             labels = words.intersection(map(str.casefold, capital_labels(text)))
-        function = words & FUNCTION_WORDS
-        self.content = (words - function) | labels | self.letters
-        self.heavy = self.content.intersection(map(str.casefold, capitals))
-        self.heavy |= labels | self.letters
+        labels |= self.letters
+        self.content = (words - FUNCTION_WORDS) | labels
+        self.names = self.content.intersection(map(str.casefold, capitals)) | labels
         self.numbers: list[str] = []
         if not "".join(words).isalpha():
-            symbols = [word for word in self.weights if not word.isalpha()]
-            self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-            self.heavy |= {*symbols}
-        negations = words & NEGATIONS
-        self.negated = bool(negations)
-        self.heavy |= negations
-        self.weights.update(dict.fromkeys(function, _FUNCTION))
-        self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
+            numbers = {*filter(_is_number, words)}
+            found = filter(numbers.__contains__, tokens) if numbers else ()
+            self.numbers = [*dict.fromkeys(found)]
+        self.negated = not words.isdisjoint(NEGATIONS)
+        self.plain = plain
+
+    def weight(self, word: str) -> int:
+        """Return what one of its words weighs."""
+        return _HEAVY if word in self.names else _weight(word)
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """What each of its words weighs."""
+        return {word: self.weight(word) for word in dict.fromkeys(self.tokens)}
+
+
+def _weight(word: str) -> int:
+    return _KNOWN.get(word) or (_WORD if word.isalpha() else _HEAVY)
+
+
+def _is_number(word: str) -> bool:
+    return word.lstrip("-")[:1].isdigit()
 
 
 class _Answer(WeighedWords):
@@ -260,28 +305,8 @@ class _Answer(WeighedWords):
         super().__init__(text)
         self.value = read_json(text)
         self.text = text
-        self._units: dict[int, str] = {}
-
-    def units(self, letters: Mapping[str, str], shift: int) -> str:
-        """Return its words as letters: of each as many as it weighs.
-
-        Common letters are what rapidfuzz counts.
-        """
-        if shift not in self._units:
-            weights = self.weights.items()
-            units = {word: letters[word] * _shifted(w, shift) for word, w in weights}
-            self._units[shift] = "".join([units[word] for word in self.tokens])
-        return self._units[shift]
-
-    @cached_property
-    def notation(self) -> str:
-        """The text as it is compared if it is code or a formula, else nothing."""
-        return _exactly(self.text) if is_notation(self.text) else ""
-
-    @cached_property
-    def runs(self) -> list[str]:
-        """The words and digits, without all that is between."""
-        return word_runs(self.text)
+        self.notation = _exactly(text) if is_notation(text) else ""
+        self.runs = self.cut if self.plain and "'" not in text else word_runs(text)
 
     @cached_property
     def symbols(self) -> list[str]:
@@ -293,7 +318,8 @@ def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    words = frozenset(_words(question))
+    tokens = _words(question)
+    words = frozenset(map(SPELLINGS.get, tokens, tokens))
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
@@ -302,10 +328,7 @@ def _words(text: str) -> list[str]:
     """Return the tokens of a text, with one spelling of negations and small numbers."""
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
-    tokens = unicode_tokens(text)
-    if SPELLINGS.keys().isdisjoint(tokens):
-        return tokens
-    return [*map(SPELLINGS.get, tokens, tokens)]
+    return unicode_tokens(text)
 
 
 def _exactly(text: str) -> str:

@@ -60,11 +60,10 @@ def lone_letters(text: str, /) -> set[str]:
     for line in (text.replace(":", ": ") if ":" in text else text).splitlines():
         pieces = line.split()
         for place, piece in enumerate(pieces):
-            if len(piece) > 1 and (len(piece) > _LONGEST or piece.isalpha()):
-                continue
-            letter = piece.strip(_AROUND)
-            if len(letter) == 1 and letter.isalpha() and _is_answer(pieces, place):
-                found.add(letter)
+            if len(piece) == 1 or (len(piece) <= _LONGEST and not piece.isalpha()):
+                letter = piece.strip(_AROUND)
+                if len(letter) == 1 and letter.isalpha() and _is_answer(pieces, place):
+                    found.add(letter)
     return {*map(str.casefold, found)}
 
 

@@ -38,8 +38,6 @@ _CODE = re.compile(
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
 
-# Without one of these a text has no notation.
-_SIGNS = re.compile("[=<>^*+(\\[{\\\\|@_/&~`\u03c0\u221a\u221e-](?<![a-z0-9]-)")
 _NOTATION = re.compile(
     r"""( (?<![!-~]) (?:
         ```[^`]++```                                 # fenced code
@@ -145,7 +143,7 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
         ['c++', 'costs', '5', '$', '50%', 'less', 'f', '(', 'x', ')', '=', '2']
     """
-    if text.isascii() and not text.encode("ascii").translate(None, _PLAIN):
+    if is_plain(text):
         tokens = rouge_tokens(text)
     else:
         tokens = []
@@ -153,6 +151,11 @@ def unicode_tokens(text: str, /) -> list[str]:
         for place, piece in enumerate(_CODE.split(text)):
             tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
     return tokens or ["".join(text.split())][: bool(text.strip())]
+
+
+def is_plain(text: str, /) -> bool:
+    """Return whether a text is ASCII words and marks of prose, and nothing else."""
+    return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
 
 
 def is_notation(text: str, /) -> bool:
@@ -169,7 +172,7 @@ def is_notation(text: str, /) -> bool:
     """
     if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
         return True
-    if not _SIGNS.search(text) or _is_mostly_words(text):
+    if is_plain(text) or _is_mostly_words(text):
         return False
     pieces = _NOTATION.split(text.replace("**", ""))
     prose = "`".join(pieces[::2])
