@@ -168,7 +168,7 @@ def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
             return 0.0
         alike = units.overlap(a, b, common, asked) * _factor(a, b)
     if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
-        alike = _same_words(a, b, alike)
+        return _same_words(a, b, alike)
     return alike
 
 

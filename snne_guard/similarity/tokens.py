@@ -38,29 +38,19 @@ _CODE = re.compile(
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
 
-_NOTATION = re.compile(
-    r"""( (?<![!-~]) (?:
-        ```[^`]++```                                 # fenced code
-      | ^[ \t]*+\|[^\n]++                            # a row of a table
-      | [(\[] [-+\d.\s]++ [,:] [-+\d.\s]*+ [)\]]     # an interval, a slice
-      | (?<=[\w)]\ ) [*/] (?=\ [\w(])                # a sign between words
-      | (?<=\b[A-Za-z]\ ) - (?=\ \w\b)               # x - 1
-      | -? [\u03c0\u221a\u221e] [!-~]*+              # -\u221e, \u221a2
-      | [A-Z]{1,3} - (?![\w-])                        # A-, as a grade
-      | (?: --?[A-Za-z] | \.{0,2}/[\w*.] ) [!-~]*+    # -x, ./x
-      | (?= [A-Za-z0-9.,;?!'"]*+ [^A-Za-z0-9.,;?!'"\s] )  # most words end here
-        [!-~]*? (?:
-            [\w)\]'"] [(\[{] (?! s\) | \d{1,3}\] )   # f(x), not option(s), source[1]
-          | [)\]}] [\w^*/+=<>-]                      # (x)+1
-          | [\\|@{}] | \w_\w | // | && | [~*]/ | \*\.\w
-          | [A-Za-z.] / [\w.]++ /                    # a/b/c
-        ) [!-~]*+
-    ) )""",
-    re.VERBOSE | re.MULTILINE,
-)
-# What is_notation counts in the rest: signs, and words.
-_FORMULA = re.compile(
-    r"(?<!\S)\S*?(?:[=<>^]|[\w)][*+][\w(])\S*+|(?<=[\w)] )[-+](?= [\w(])"
+# A piece of text that no prose has.
+_SIGN = re.compile(
+    r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
+      | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
+      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
+      | (?<!\S)\S*?(?:
+            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
+          | [\w)][*+][\w(]
+          | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
+          | [)\]][\w*/+-]                             # (x)+1
+          | [A-Za-z.]/[\w.]++/                        # a/b/c
+        )\S*+""",
+    re.VERBOSE,
 )
 _SQL = re.compile(
     r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
@@ -68,7 +58,6 @@ _SQL = re.compile(
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _CELL = re.compile(r",(?! )")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
-_BLOCK = re.compile("```|[|\u03c0\u221a\u221e]|\\n[ \\t]")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 
 # Letters of scripts without spaces between words, and the marks of all others.
@@ -172,24 +161,12 @@ def is_notation(text: str, /) -> bool:
     """
     if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
         return True
-    if is_plain(text) or _is_mostly_words(text):
+    if is_plain(text):
         return False
-    pieces = _NOTATION.split(text.replace("**", ""))
-    prose = "`".join(pieces[::2])
-    code = len(pieces) // 2
-    if code and _INDENTED.search(prose):
-        return True
-    formulas = len(_FORMULA.findall(prose))
-    return code + formulas > len(_WORD.findall(prose))
-
-
-def _is_mostly_words(text: str) -> bool:
-    """Return whether a text has too many words to be notation; quick, and no more."""
-    if _BLOCK.search(text):
-        return False
-    pieces = text.split()
-    words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
-    return 2 * words >= len(pieces)
+    text = text.replace("**", "")
+    signs = len(_SIGN.findall(text))
+    indented = bool(signs) and bool(_INDENTED.search(text))
+    return indented or signs > len(_WORD.findall(text))
 
 
 def _are_rows(lines: Sequence[str]) -> bool:
