@@ -21,43 +21,43 @@ _WORD = re.compile(rf"{_LETTERS}{{2}}")
 _ALIASES = ((">=", "\u2265"), ("<=", "\u2264"), ("!=", "\u2260"), ("==", "="))
 _CURRENCY = re.compile(r"([$\u20ac\u00a3\u00a5\u20b9])\s?(-?\d[\d.,]*+)")
 
-_MARKUP = tuple(
-    (re.compile(pattern, re.MULTILINE), kept)
-    for pattern, kept in (
-        (r"^```[a-z]*$|`", ""),
-        (r"^\s*+[-*\u2022] (?=\S)", ""),  # bullets
-        (r"^#{1,6} (?=[A-Z\d])", ""),  # headings, but no comments
-        # Emphasis, and LaTeX's signs around a formula.
-        (r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?![\w*])", r"\2"),
-        (r"(?<!\w)(__?)(?=[^\s_])([^_\n]{1,300})(?<=\S)\1(?!\w)", r"\2"),
-        (r"\\[()\[\]]|\\(?=[$%&#_])", ""),
-        (r"(?<![\w$])\$(?=\S)([^$\n]{1,300})(?<=\S)\$(?!\w)", r"\1"),
-    )
+_TICKS = re.compile(r"^```[a-z]*$|`", re.MULTILINE)
+# What Markdown and LaTeX put around words, by lines: the groups are kept.
+_MARKUP = re.compile(
+    r"""^\s*+[-*\u2022]\ (?=\S)                    # bullets
+      | ^\#{1,6}\ (?=[A-Z\d])                      # headings, but no comments
+      | ^(\w{1,3})\)(?=\s)                         # a)
+      | (?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\2(?![\w*])
+      | (?<!\w)(__?)(?=[^\s_])([^_\n]{1,300})(?<=\S)\4(?!\w)
+      | \\[()\[\]] | \\(?=[$%&\#_])
+      | (?<![\w$])\$(?=\S)([^$\n]{1,300})(?<=\S)\$(?!\w)
+    """,
+    re.VERBOSE | re.MULTILINE,
 )
-_PROSE = tuple(
-    (re.compile(pattern), kept)
-    for pattern, kept in (
-        # Quotes around words, apostrophes; what is left are primes, feet and inches.
-        (r'(?<!\d)"([^"]{0,500})"|(?<!\d)"', r"\1"),
-        (r"(?<![\w')])'(?=\S)([^'\n]{1,300})'(?!\w)", r"\1"),
-        (rf"(?<={_LETTERS})'(?={_LETTERS})|(?<={_LETTERS}{{2}})'(?![\w'])", " "),
-        (rf"(?<!\w)'(?={_LETTERS})", " "),
-        # ! and ? behind a word or, in French, apart from it before a capital.
-        (rf"(?<={_LETTERS}{{2}})[!?]+(?=[\s\"')\].,;:*]|\Z)", " "),
-        (rf"(?<={_LETTERS}{{2}})\s[!?]+(?=\s+[A-Z\u00c0-\u00de]|\s*\Z)", " "),
-        (r"(?<=[\w)\"'%\u00b0])\?+(?=[\s\"')\].,;:*]|\Z)", " "),
-        # Full stops, dots of initials, commas and colons.
-        (r"\.{3,}|(?<=\b[^\W\d_])\.(?!\d)", " "),
-        (r"(?<=[\w)\]\"'%\u00b0$\u20ac+#])[.,:]+(?=[\s\"')\]*]|\Z)", " "),
-        (rf"(?<=\w),(?={_LETTERS})|(?<={_LETTERS}):(?=\w)", " "),
-        (r"(?<=\d)[.,:'](?=\d)", " "),  # tokens compare numbers
-        (r"\s[:,](?=\s|\Z)", " "),
-        # Hyphens and dashes between words.
-        (r"(?<=\w)-(?=\w\w)|(?<=\w\w)-(?=\w)|(?<=\d)-(?=\d)|(?<=\w)--+(?=\w)", " "),
-        (rf"(?<={_LETTERS}{{2}})\s-{{1,3}}\s(?=[\"'(]?(?:{_LETTERS}{{2}}|I\b))", " "),
-        (r"^(\w{1,3})\)(?=\s)", r"\1"),  # a)
-        (r"\(s\)", "s"),
-    )
+_KEPT = r"\1\3\5\6"
+_QUOTED = re.compile(
+    r"""(?<!\d)"([^"]{0,500})" | (?<![\w')])'(?=\S)([^'\n]{1,300})'(?!\w)""", re.VERBOSE
+)
+_PROSE = re.compile(
+    rf"""(?=[\s"'!?.,:-]) (?:
+        (?<!\w)" | (?<!\d)"(?!\w)                  # behind digits: inches
+      | (?<={_LETTERS})'(?={_LETTERS}) | (?<={_LETTERS}{{2}})'(?![\w'])
+      | (?<!\w)'(?={_LETTERS})
+        # ! and ? behind a word or, in French, apart from it before a capital
+      | (?<={_LETTERS}{{2}})[!?]+(?=[\s"')\].,;:*]|\Z)
+      | (?<={_LETTERS}{{2}})\s[!?]+(?=\s+[A-Z\u00c0-\u00de]|\s*\Z)
+      | (?<=[\w)"'%\u00b0])\?+(?=[\s"')\].,;:*]|\Z)
+        # full stops, dots of initials, commas and colons
+      | \.{{3,}} | (?<=\b{_LETTERS})\.(?!\d)
+      | (?<=[\w)\]"'%\u00b0$\u20ac+\#!?])[.,:]+(?=[\s"')\]*]|\Z)
+      | (?<=\w),(?={_LETTERS}) | (?<={_LETTERS}):(?=\w)
+      | (?<=\d)[.,:'](?=\d)                        # tokens compare numbers
+      | \s[:,](?=\s|\Z)
+        # hyphens and dashes between words
+      | (?<=\w)-(?=\w\w) | (?<=\w\w)-(?=\w) | (?<=\d)-(?=\d) | (?<=\w)--+(?=\w)
+      | (?<={_LETTERS}{{2}})\s-{{1,3}}\s(?=["'(]?(?:{_LETTERS}{{2}}|I\b))
+    )""",
+    re.VERBOSE,
 )
 _BRACKETS = re.compile(r"(?<![\w)\]])\(([^()]{0,500})\)(?![\w(])")
 _OPERATOR = re.compile(r"[=+*/<>^~|&\[\]{}]|\s-\s")
@@ -94,14 +94,12 @@ def symbols(text: str, /) -> list[str]:
     text = compatible(text).strip()
     for spelling, sign in _ALIASES:
         text = text.replace(spelling, sign)
-    for pattern, kept in _MARKUP:
-        text = pattern.sub(kept, text)
+    text = _MARKUP.sub(_KEPT, _TICKS.sub("", text))
     text = _CURRENCY.sub(r"\2\1", text).strip()
     bare = text.rstrip(_LAST)
     if bare and not _is_apart(text, text[len(bare) :]):
         text = bare
-    for pattern, kept in _PROSE:
-        text = pattern.sub(kept, text)
+    text = _PROSE.sub(" ", _QUOTED.sub(r"\1\2", text))
     if not _OPERATOR.search(text):
         text = _BRACKETS.sub(r"\1", text)
     if not _COMMAND.search(text):
