@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations
 from string import ascii_lowercase
 
 import numpy as np
 
-from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.letters import capital_labels, lone_letters
 from snne_guard.similarity.lexical import (
@@ -20,8 +19,8 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.symbols import symbols, word_runs
-from snne_guard.similarity.tokens import is_notation, is_plain, unicode_tokens
+from snne_guard.similarity.symbols import notation, symbols, word_runs
+from snne_guard.similarity.tokens import is_plain, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -56,7 +55,6 @@ _CAPITALS = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _ASCII_CAPITALS = re.compile("[A-Z][A-Za-z]*+")
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
-_OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 
 class ContentF1:
@@ -142,7 +140,7 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     distinct = distinct_texts(texts)
     answers = [*map(_Answer, distinct)]
     words = _NONE.union(*[each.words for each in answers])
-    fine, coarse = _Units(words, 1), _Units(words, _COARSE)
+    units = _Units(words, 1), _Units(words, _COARSE)
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
@@ -151,34 +149,29 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
             )
         else:
             many = len(a.tokens) + len(b.tokens) > _MANY
-            alike = _alike(a, b, coarse if many else fine, asked)
+            alike = _alike(a, b, units[many], asked)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
 def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
     """Return how alike two texts are that are not both JSON."""
-    if a.notation and b.notation:
+    exact = bool(a.notation and b.notation)
+    if exact:
         alike = float(a.notation == b.notation)
     elif a.tokens == b.tokens:
         alike = 1.0
-    else:
-        common = a.words & b.words
-        if not common:
-            return 0.0
+    elif common := a.words & b.words:
         alike = units.overlap(a, b, common, asked) * _factor(a, b)
-    if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
-        return _same_words(a, b, alike)
-    return alike
-
-
-def _same_words(a: _Answer, b: _Answer, alike: float) -> float:
-    """Return how alike two texts are that have the same words."""
+    else:
+        return 0.0
+    if (alike < 1 and a.plain and b.plain) or a.runs != b.runs:
+        return alike
+    if a.value is not NOT_JSON or b.value is not NOT_JSON:
+        return alike
     if a.symbols != b.symbols:
         return min(alike, OTHER_SYMBOL)
-    if (a.notation and b.notation) or a.numbers != b.numbers:
-        return alike
-    return max(alike, SAME_WORDS)
+    return alike if exact or a.numbers != b.numbers else max(alike, SAME_WORDS)
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
@@ -246,23 +239,18 @@ class WeighedWords:
 
     Attributes:
         tokens: Its words in order, small numbers and units in one spelling.
-        cut: The same in their own spelling.
         words: Its distinct words.
         content: Those that are no function words, or are names (the US, option A).
         names: Words with a capital letter, and lone letters that are no words.
         letters: Lone letters that are no words: of a vitamin, a gate, an option.
         numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
+        plain: Whether it is ASCII words and marks of prose, and nothing else.
     """
 
     def __init__(self, text: str) -> None:
-        self.cut = tokens = _words(text)
-        words = frozenset(tokens)
-        if not words.isdisjoint(SPELLINGS):
-            tokens = [*map(SPELLINGS.get, tokens, tokens)]
-            words = frozenset(tokens)
-        self.tokens, self.words = tokens, words
-        plain = is_plain(text)
+        self.tokens, self.words = tokens, words = _words(text)
+        self.plain = plain = is_plain(text)
         self.letters, labels = _NONE, _NONE
         if not (plain and words.isdisjoint(ascii_lowercase)):
             self.letters = words & lone_letters(text)
@@ -274,28 +262,19 @@ class WeighedWords:
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
         self.numbers: list[str] = []
         if not "".join(words).isalpha():
-            numbers = {*filter(_is_number, words)}
-            found = filter(numbers.__contains__, tokens) if numbers else ()
-            self.numbers = [*dict.fromkeys(found)]
+            numbers = {word for word in words if word.lstrip("-")[:1].isdigit()}
+            self.numbers = [*dict.fromkeys(filter(numbers.__contains__, tokens))]
         self.negated = not words.isdisjoint(NEGATIONS)
-        self.plain = plain
-
-    def weight(self, word: str) -> int:
-        """Return what one of its words weighs."""
-        return _HEAVY if word in self.names else _weight(word)
 
     @property
     def weights(self) -> dict[str, int]:
         """What each of its words weighs."""
-        return {word: self.weight(word) for word in dict.fromkeys(self.tokens)}
+        weights = {word: _weight(word) for word in self.tokens}
+        return {**weights, **dict.fromkeys(self.names, _HEAVY)}
 
 
 def _weight(word: str) -> int:
     return _KNOWN.get(word) or (_WORD if word.isalpha() else _HEAVY)
-
-
-def _is_number(word: str) -> bool:
-    return word.lstrip("-")[:1].isdigit()
 
 
 class _Answer(WeighedWords):
@@ -305,8 +284,12 @@ class _Answer(WeighedWords):
         super().__init__(text)
         self.value = read_json(text)
         self.text = text
-        self.notation = _exactly(text) if is_notation(text) else ""
-        self.runs = self.cut if self.plain and "'" not in text else word_runs(text)
+        self.notation = notation(text)
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """Its words and digits, without all that is between."""
+        return word_runs(self.text)
 
     @cached_property
     def symbols(self) -> list[str]:
@@ -318,20 +301,18 @@ def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    tokens = _words(question)
-    words = frozenset(map(SPELLINGS.get, tokens, tokens))
+    _, words = _words(question)
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
 
-def _words(text: str) -> list[str]:
-    """Return the tokens of a text, with one spelling of negations and small numbers."""
+def _words(text: str) -> tuple[list[str], _Words]:
+    """Return the tokens of a text with one spelling of negations, and the set of them."""
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
-    return unicode_tokens(text)
-
-
-def _exactly(text: str) -> str:
-    """Return code or a formula as it is compared."""
-    bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
-    return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
+    tokens = unicode_tokens(text)
+    words = frozenset(tokens)
+    if not words.isdisjoint(SPELLINGS):
+        tokens = [*map(SPELLINGS.get, tokens, tokens)]
+        words = frozenset(tokens)
+    return tokens, words

@@ -8,17 +8,17 @@ stand as prose has them. What is left between the words are symbols: operators, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
-from snne_guard.similarity.tokens import rouge_tokens
+from snne_guard.similarity.tokens import ALIASES, is_plain, rouge_tokens
 
 _RUN = re.compile(r"[^\W_]+")
 _LETTERS = r"[^\W\d_]"
-_WORD = re.compile(rf"{_LETTERS}{{2}}")
+_TWO_LETTERS = re.compile(rf"{_LETTERS}{{2}}")
 
 # Other spellings of one sign, and signs that stand on either side of their number.
-_ALIASES = ((">=", "\u2265"), ("<=", "\u2264"), ("!=", "\u2260"), ("==", "="))
 _CURRENCY = re.compile(r"([$\u20ac\u00a3\u00a5\u20b9])\s?(-?\d[\d.,]*+)")
 
 _TICKS = re.compile(r"^```[a-z]*$|`", re.MULTILINE)
@@ -67,6 +67,29 @@ _COMMAND = re.compile(
                |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
     re.VERBOSE,
 )
+# A piece of text that no prose has.
+_SIGN = re.compile(
+    r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
+      | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
+      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
+      | (?<!\S)\S*?(?:
+            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
+          | [\w)][*+][\w(]
+          | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
+          | [)\]][\w*/+-]                             # (x)+1
+          | [A-Za-z.]/[\w.]++/                        # a/b/c
+        )\S*+""",
+    re.VERBOSE,
+)
+_SQL = re.compile(
+    r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
+)
+_YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
+_CELL = re.compile(r",(?! )")
+_WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
+_INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
+
+_OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
 _LAST = " \t\r\n.,;:!?"
 # Punctuation to Unicode, but signs to a reader.
 _SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
@@ -92,7 +115,7 @@ def symbols(text: str, /) -> list[str]:
         (['', '', '', '', ''], ['', '!', '', '()'])
     """
     text = compatible(text).strip()
-    for spelling, sign in _ALIASES:
+    for spelling, sign in ALIASES.items():
         text = text.replace(spelling, sign)
     text = _MARKUP.sub(_KEPT, _TICKS.sub("", text))
     text = _CURRENCY.sub(r"\2\1", text).strip()
@@ -107,10 +130,50 @@ def symbols(text: str, /) -> list[str]:
     return ["".join(filter(_is_symbol, between)) for between in _RUN.split(text)]
 
 
+def notation(text: str, /) -> str:
+    """Return code, a formula, a path or a table as it is compared; of prose nothing.
+
+    It has more pieces with signs than words, or a sign and indented lines; or it is
+    SQL, rows of cells, or keys with others beneath them.
+
+    Example:
+        >>> notation("ln(x+1)."), notation("x - 3 = 5"), notation("It is f(x)")
+        ('ln(x+1)', 'x - 3=5', '')
+        >>> notation("AT&T (USA) grew by 5%")
+        ''
+    """
+    if not _is_notation(text):
+        return ""
+    bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
+    return bare if "\n" in bare else _OPERATOR_SPACES.sub(r"\1", bare)
+
+
+def _is_notation(text: str) -> bool:
+    if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
+        return True
+    if is_plain(text):
+        return False
+    text = text.replace("**", "")
+    signs = len(_SIGN.findall(text))
+    indented = bool(signs) and bool(_INDENTED.search(text))
+    return indented or signs > len(_WORD.findall(text))
+
+
+def _are_rows(lines: Sequence[str]) -> bool:
+    """Return whether lines are those of a CSV or TSV file, or of YAML."""
+    commas = {len(_CELL.findall(line)) for line in lines}
+    tabs = {line.count("\t") for line in lines}
+    # A single comma in each line may belong to a number or a phrase.
+    if (len(commas) == 1 and min(commas) > 1) or (len(tabs) == 1 and min(tabs)):
+        return True
+    nested = any(line[:1].isspace() for line in lines)
+    return nested and all(map(_YAML.fullmatch, lines))
+
+
 def _is_apart(text: str, marks: str) -> bool:
     """Return whether the marks at the end are an argument, or a sign of a number."""
     alone = marks[:1].isspace() and marks.strip() in {".", ".."}
-    return alone or ("!" in marks and not _WORD.search(text))
+    return alone or ("!" in marks and not _TWO_LETTERS.search(text))
 
 
 def _is_symbol(letter: str) -> bool:

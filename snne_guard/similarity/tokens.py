@@ -19,7 +19,6 @@ A text of punctuation alone is one token, so that ``?`` is not ``!``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
@@ -37,28 +36,6 @@ _CODE = re.compile(
 )
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
-
-# A piece of text that no prose has.
-_SIGN = re.compile(
-    r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
-      | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
-      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
-      | (?<!\S)\S*?(?:
-            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
-          | [\w)][*+][\w(]
-          | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
-          | [)\]][\w*/+-]                             # (x)+1
-          | [A-Za-z.]/[\w.]++/                        # a/b/c
-        )\S*+""",
-    re.VERBOSE,
-)
-_SQL = re.compile(
-    r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
-)
-_YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
-_CELL = re.compile(r",(?! )")
-_WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
-_INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 
 # Letters of scripts without spaces between words, and the marks of all others.
 _UNSPACED = (
@@ -91,7 +68,7 @@ _ASCII_TOKEN = re.compile(
 _OPERATORS = frozenset("=+^<>≤≥≠→")
 _NUMBER_STARTS = frozenset("-.0123456789")
 _LOOSE = frozenset("-()[]*/~")
-_ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
+ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
 _CURRENCY = re.compile("[$€£¥₹]")
 _AMOUNT = re.compile(
     r"((?<![\w)%])-)?([$€£¥₹])\s?(-?\d++(?:[.,']\d++)*+"
@@ -147,39 +124,6 @@ def is_plain(text: str, /) -> bool:
     return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
 
 
-def is_notation(text: str, /) -> bool:
-    """Return whether a text is code, a formula, a path or a table rather than prose.
-
-    It has more runs of code and signs than words, or code and indented lines; or it is
-    SQL, rows of cells, or keys with others beneath them.
-
-    Example:
-        >>> is_notation("ln(x+1)"), is_notation("x - 3 = 5"), is_notation("It is f(x)")
-        (True, True, False)
-        >>> is_notation("AT&T (USA) grew by 5%")
-        False
-    """
-    if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
-        return True
-    if is_plain(text):
-        return False
-    text = text.replace("**", "")
-    signs = len(_SIGN.findall(text))
-    indented = bool(signs) and bool(_INDENTED.search(text))
-    return indented or signs > len(_WORD.findall(text))
-
-
-def _are_rows(lines: Sequence[str]) -> bool:
-    """Return whether lines are those of a CSV or TSV file, or of YAML."""
-    commas = {len(_CELL.findall(line)) for line in lines}
-    tabs = {line.count("\t") for line in lines}
-    # A single comma in each line may belong to a number or a phrase.
-    if (len(commas) == 1 and min(commas) > 1) or (len(tabs) == 1 and min(tabs)):
-        return True
-    nested = any(line[:1].isspace() for line in lines)
-    return nested and all(map(_YAML.fullmatch, lines))
-
-
 def _code(written: str) -> str:
     """Return code without the fence and the name of its language."""
     if not written.startswith("```"):
@@ -200,8 +144,8 @@ def _scan(text: str) -> list[str]:
     for token in written:
         if token.isalnum() or token in _LOOSE:
             tokens.append(token)
-        elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
+        elif token[0] in _NUMBER_STARTS and token not in ALIASES:
             tokens += plain_numbers(token)
         elif token.isascii() or len(token) > 1 or category(token)[0] in "LNS":
-            tokens.append(_ALIASES.get(token, token))
+            tokens.append(ALIASES.get(token, token))
     return tokens
