@@ -10,6 +10,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
+from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.letters import capital_labels, lone_letters
 from snne_guard.similarity.lexical import (
@@ -19,7 +20,7 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.symbols import notation, symbols, word_runs
+from snne_guard.similarity.symbols import RUN, notation, symbols
 from snne_guard.similarity.tokens import is_plain, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
@@ -42,10 +43,7 @@ SAME_WORDS = 0.9
 """Least that two texts are alike which differ in marks of prose alone."""
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
-_KNOWN = {
-    **dict.fromkeys(FUNCTION_WORDS, _FUNCTION),
-    **dict.fromkeys(NEGATIONS, _HEAVY),
-}
+_KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
 _MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
 _COARSE = 8
 _Words = frozenset[str]
@@ -148,8 +146,7 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
                 a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
             )
         else:
-            many = len(a.tokens) + len(b.tokens) > _MANY
-            alike = _alike(a, b, units[many], asked)
+            alike = _alike(a, b, units[len(a.tokens) + len(b.tokens) > _MANY], asked)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
@@ -289,7 +286,7 @@ class _Answer(WeighedWords):
     @cached_property
     def runs(self) -> list[str]:
         """Its words and digits, without all that is between."""
-        return word_runs(self.text)
+        return RUN.findall(compatible(self.text).casefold())
 
     @cached_property
     def symbols(self) -> list[str]:
@@ -307,7 +304,7 @@ def asked_words(question: str) -> frozenset[str]:
 
 
 def _words(text: str) -> tuple[list[str], _Words]:
-    """Return the tokens of a text with one spelling of negations, and the set of them."""
+    """Return the tokens of a text in one spelling, and the set of them."""
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
     tokens = unicode_tokens(text)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
-from snne_guard.similarity.tokens import ALIASES, is_plain, rouge_tokens
+from snne_guard.similarity.tokens import ALIASES, is_plain
 
-_RUN = re.compile(r"[^\W_]+")
+RUN = re.compile(r"[^\W_]+")
 _LETTERS = r"[^\W\d_]"
 _TWO_LETTERS = re.compile(rf"{_LETTERS}{{2}}")
 
@@ -34,7 +34,6 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_KEPT = r"\1\3\5\6"
 _QUOTED = re.compile(
     r"""(?<!\d)"([^"]{0,500})" | (?<![\w')])'(?=\S)([^'\n]{1,300})'(?!\w)""", re.VERBOSE
 )
@@ -62,9 +61,8 @@ _PROSE = re.compile(
 _BRACKETS = re.compile(r"(?<![\w)\]])\(([^()]{0,500})\)(?![\w(])")
 _OPERATOR = re.compile(r"[=+*/<>^~|&\[\]{}]|\s-\s")
 _COMMAND = re.compile(
-    r"""[={}<>|&\\]|(?<!\S)--?\w|\w\( | (?<!\S)[~/.]/?\w
-      | ^\s*(?:cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
-               |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
+    r"""&|\A\s*(?:cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
+            |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
     re.VERBOSE,
 )
 # A piece of text that no prose has.
@@ -85,26 +83,12 @@ _SQL = re.compile(
     r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
 )
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
-_CELL = re.compile(r",(?! )")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
-
 _OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
 _LAST = " \t\r\n.,;:!?"
 # Punctuation to Unicode, but signs to a reader.
 _SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
-
-
-def word_runs(text: str, /) -> list[str]:
-    """Return the words and digits of a text, casefolded, without all that is between.
-
-    Example:
-        >>> word_runs("Rm a; b"), word_runs("3.5%")
-        (['rm', 'a', 'b'], ['3', '5'])
-    """
-    if text.isascii():
-        return rouge_tokens(text)
-    return _RUN.findall(compatible(text).casefold())
 
 
 def symbols(text: str, /) -> list[str]:
@@ -117,7 +101,7 @@ def symbols(text: str, /) -> list[str]:
     text = compatible(text).strip()
     for spelling, sign in ALIASES.items():
         text = text.replace(spelling, sign)
-    text = _MARKUP.sub(_KEPT, _TICKS.sub("", text))
+    text = _MARKUP.sub(r"\1\3\5\6", _TICKS.sub("", text))
     text = _CURRENCY.sub(r"\2\1", text).strip()
     bare = text.rstrip(_LAST)
     if bare and not _is_apart(text, text[len(bare) :]):
@@ -125,9 +109,9 @@ def symbols(text: str, /) -> list[str]:
     text = _PROSE.sub(" ", _QUOTED.sub(r"\1\2", text))
     if not _OPERATOR.search(text):
         text = _BRACKETS.sub(r"\1", text)
-    if not _COMMAND.search(text):
+    if not (_COMMAND.search(text) or _SIGN.search(text)):
         text = text.replace(";", "")
-    return ["".join(filter(_is_symbol, between)) for between in _RUN.split(text)]
+    return ["".join(filter(_is_symbol, between)) for between in RUN.split(text)]
 
 
 def notation(text: str, /) -> str:
@@ -142,26 +126,23 @@ def notation(text: str, /) -> str:
         >>> notation("AT&T (USA) grew by 5%")
         ''
     """
-    if not _is_notation(text):
+    code = bool(_SQL.match(text)) or (
+        "\n" in text and _are_rows(text.strip().split("\n"))
+    )
+    if not code and not is_plain(text):
+        bare = text.replace("**", "")
+        signs = len(_SIGN.findall(bare))
+        code = signs > len(_WORD.findall(bare))
+        code |= bool(signs and _INDENTED.search(bare))
+    if not code:
         return ""
     bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
     return bare if "\n" in bare else _OPERATOR_SPACES.sub(r"\1", bare)
 
 
-def _is_notation(text: str) -> bool:
-    if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
-        return True
-    if is_plain(text):
-        return False
-    text = text.replace("**", "")
-    signs = len(_SIGN.findall(text))
-    indented = bool(signs) and bool(_INDENTED.search(text))
-    return indented or signs > len(_WORD.findall(text))
-
-
 def _are_rows(lines: Sequence[str]) -> bool:
     """Return whether lines are those of a CSV or TSV file, or of YAML."""
-    commas = {len(_CELL.findall(line)) for line in lines}
+    commas = {line.count(",") - line.count(", ") for line in lines}
     tabs = {line.count("\t") for line in lines}
     # A single comma in each line may belong to a number or a phrase.
     if (len(commas) == 1 and min(commas) > 1) or (len(tabs) == 1 and min(tabs)):
