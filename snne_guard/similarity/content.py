@@ -44,6 +44,8 @@ SAME_WORDS = 0.9
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
+_LETTERS = frozenset(ascii_lowercase)
+_SPELLED = frozenset(SPELLINGS)
 _MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
 _COARSE = 8
 _Words = frozenset[str]
@@ -200,35 +202,34 @@ class _Units:
     def overlap(self, a: _Answer, b: _Answer, common: _Words, asked: _Words) -> float:
         """Return the mean of F1 and containment, by weight; below 1."""
         one, other = self._text(a), self._text(b)
+        least, most = ASKED // self._scale or 1, _HEAVY // self._scale
         # A common word weighs the same in both: as a name, or as one that was asked.
         for word in common & (asked | (a.names ^ b.names)):
-            plain, name = self._plain[word], self._unit(word, _HEAVY)
-            unit = self._unit(word, ASKED) if word in asked else name
-            if plain != unit or name != unit:
-                one = one.replace(name if word in a.names else plain, unit)
-                other = other.replace(name if word in b.names else plain, unit)
+            usual = self._usual[word]
+            heavy = usual[0] * most
+            unit = usual[0] * least if word in asked else heavy
+            if usual != unit or heavy != unit:
+                one = one.replace(heavy if word in a.names else usual, unit)
+                other = other.replace(heavy if word in b.names else usual, unit)
         shared = common_length(one, other, CONTENT_WEIGHT)
         both, shorter = len(one) + len(other), min(len(one), len(other))
         return min(shared / both + shared / shorter / 2, ALMOST_ONE)
 
     def _text(self, answer: _Answer) -> str:
         if answer not in self._texts:
-            names = {name: self._unit(name, _HEAVY) for name in answer.names}
-            units = {**self._plain, **names}
+            most, units = _HEAVY // self._scale, self._usual
+            names = {name: units[name][0] * most for name in answer.names}
+            units = {**units, **names}
             self._texts[answer] = "".join([units[word] for word in answer.tokens])
         return self._texts[answer]
 
     @cached_property
-    def _plain(self) -> dict[str, str]:
-        """The letters of each word that is no name."""
-        known, scale = _KNOWN.get, self._scale
+    def _usual(self) -> dict[str, str]:
+        """The letters of each word where it is no name."""
         return {
-            word: letter * ((known(word) or _weight(word)) // scale or 1)
+            word: letter * ((_KNOWN.get(word) or _weight(word)) // self._scale or 1)
             for word, letter in characters(self._words).items()
         }
-
-    def _unit(self, word: str, weight: int) -> str:
-        return self._plain[word][0] * (weight // self._scale or 1)
 
 
 class WeighedWords:
@@ -249,7 +250,7 @@ class WeighedWords:
         self.tokens, self.words = tokens, words = _words(text)
         self.plain = plain = is_plain(text)
         self.letters, labels = _NONE, _NONE
-        if not (plain and words.isdisjoint(ascii_lowercase)):
+        if not (plain and words.isdisjoint(_LETTERS)):
             self.letters = words & lone_letters(text)
         capitals = (_ASCII_CAPITALS if plain else _CAPITALS).findall(text)
         if not plain or any(map(str.isupper, capitals)):
@@ -257,9 +258,10 @@ class WeighedWords:
         labels |= self.letters
         self.content = (words - FUNCTION_WORDS) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
-        self.numbers: list[str] = []
-        if not "".join(words).isalpha():
-            numbers = {word for word in words if word.lstrip("-")[:1].isdigit()}
+        symbols = [word for word in words if not word.isalpha()]
+        self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
+        if len(self.numbers) > 1:
+            numbers = {*self.numbers}
             self.numbers = [*dict.fromkeys(filter(numbers.__contains__, tokens))]
         self.negated = not words.isdisjoint(NEGATIONS)
 
@@ -309,7 +311,7 @@ def _words(text: str) -> tuple[list[str], _Words]:
         text = _AM.sub(" am", _NOT.sub(" not", text))
     tokens = unicode_tokens(text)
     words = frozenset(tokens)
-    if not words.isdisjoint(SPELLINGS):
+    if not words.isdisjoint(_SPELLED):
         tokens = [*map(SPELLINGS.get, tokens, tokens)]
         words = frozenset(tokens)
     return tokens, words
