@@ -31,7 +31,7 @@ PAIRS = Path(__file__).parents[2] / "shared" / "data" / "judged_pairs.jsonl"
 LEAST_AUROC, MOST_FALSELY_ALIKE = 0.89, 0.025
 
 
-def content(texts: Texts) -> object:
+def content(texts: Texts, /) -> object:
     return content_f1(texts, question=QUESTION)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations
-from string import ascii_lowercase
 
 import numpy as np
 
@@ -44,8 +43,7 @@ SAME_WORDS = 0.9
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
-_LETTERS = frozenset(ascii_lowercase)
-_SPELLED = frozenset(SPELLINGS)
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
 _COARSE = 8
 _Words = frozenset[str]
@@ -180,15 +178,11 @@ def _factor(a: _Answer, b: _Answer) -> float:
         factor /= 2
     if not (a.letters <= b.words or b.letters <= a.words):
         factor /= 2
-    if a.negated != b.negated or _other_numbers(a, b):
+    known = [b.words.issuperset(a.numbers), a.words.issuperset(b.numbers)]
+    reordered = all(known) and a.numbers != b.numbers
+    if a.negated != b.negated or reordered or not any(known):
         factor /= 2
     return factor
-
-
-def _other_numbers(a: _Answer, b: _Answer) -> bool:
-    """Return whether each has a number that the other lacks, or another order."""
-    lacking = [b.words.issuperset(a.numbers), a.words.issuperset(b.numbers)]
-    return not any(lacking) or (all(lacking) and a.numbers != b.numbers)
 
 
 class _Units:
@@ -250,19 +244,18 @@ class WeighedWords:
         self.tokens, self.words = tokens, words = _words(text)
         self.plain = plain = is_plain(text)
         self.letters, labels = _NONE, _NONE
-        if not (plain and words.isdisjoint(_LETTERS)):
+        if not (text.isascii() and words.isdisjoint(_LETTERS)):
             self.letters = words & lone_letters(text)
-        capitals = (_ASCII_CAPITALS if plain else _CAPITALS).findall(text)
+        capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
         if not plain or any(map(str.isupper, capitals)):
             labels = words.intersection(map(str.casefold, capital_labels(text)))
         labels |= self.letters
         self.content = (words - FUNCTION_WORDS) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
         symbols = [word for word in words if not word.isalpha()]
-        self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-        if len(self.numbers) > 1:
-            numbers = {*self.numbers}
-            self.numbers = [*dict.fromkeys(filter(numbers.__contains__, tokens))]
+        numbers = {word for word in symbols if word.lstrip("-")[:1].isdigit()}
+        ordered = filter(numbers.__contains__, tokens) if numbers else ()
+        self.numbers = [*dict.fromkeys(ordered)]
         self.negated = not words.isdisjoint(NEGATIONS)
 
     @property
@@ -311,7 +304,7 @@ def _words(text: str) -> tuple[list[str], _Words]:
         text = _AM.sub(" am", _NOT.sub(" not", text))
     tokens = unicode_tokens(text)
     words = frozenset(tokens)
-    if not words.isdisjoint(_SPELLED):
+    if not words.isdisjoint(SPELLINGS):
         tokens = [*map(SPELLINGS.get, tokens, tokens)]
         words = frozenset(tokens)
     return tokens, words

@@ -129,11 +129,13 @@ def notation(text: str, /) -> str:
     code = bool(_SQL.match(text)) or (
         "\n" in text and _are_rows(text.strip().split("\n"))
     )
-    if not code and not is_plain(text):
-        bare = text.replace("**", "")
-        signs = len(_SIGN.findall(bare))
-        code = signs > len(_WORD.findall(bare))
-        code |= bool(signs and _INDENTED.search(bare))
+    if not (code or is_plain(text)):
+        pieces, indented = text.split(), bool(_INDENTED.search(text))
+        words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
+        if indented or 2 * words < len(pieces):  # else no sign can outweigh them
+            bare = text.replace("**", "")
+            signs = len(_SIGN.findall(bare))
+            code = signs > (0 if indented else len(_WORD.findall(bare)))
     if not code:
         return ""
     bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")

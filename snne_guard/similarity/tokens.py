@@ -19,6 +19,7 @@ A text of punctuation alone is one token, so that ``?`` is not ``!``.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
@@ -29,7 +30,15 @@ _ROUGE = bytes(
     for code in bytes(range(256)).lower()
 )
 # Text of these characters alone is words, and needs no grammar.
-_PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
+_PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
+_PLAIN = f"{_PLAIN_WORD} \t\r\n".encode()
+# Such a stretch within other text is set aside, but for the words at its ends: they may
+# belong to a number ("minus", "percent").
+_STRETCH = re.compile(
+    rf"(?<=[{_PLAIN_WORD}] )([{_PLAIN_WORD}][{_PLAIN_WORD}\s]{{30,}})(?= [{_PLAIN_WORD}]++\s)",
+    re.ASCII,
+)
+_ASIDE = "\x01"
 
 _CODE = re.compile(
     r"(```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w)"
@@ -51,7 +60,7 @@ _NUMBER = r"""
         (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
         (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
 """
-_SYMBOL = r"[<>!=]= | -> | [-+=<>^$%()\[\]*/~]"
+_SYMBOL = r"[<>!=]= | -> | [-+=<>^$%()\[\]*/~\x01]"
 _TOKEN = re.compile(
     rf"""(?=[^\s,;:?'"]) (?:
         [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+ {_WORD_END}
@@ -112,11 +121,22 @@ def unicode_tokens(text: str, /) -> list[str]:
     if is_plain(text):
         tokens = rouge_tokens(text)
     else:
-        tokens = []
-        text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
-        for place, piece in enumerate(_CODE.split(text)):
-            tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
+        text = text.replace(_ASIDE, " ")
+        pieces = [text] if "```" in text else _STRETCH.split(text)
+        tokens = _tokens(_ASIDE.join(pieces[::2]))
+        if len(pieces) > 1:
+            stretches = map(rouge_tokens, pieces[1::2])
+            cut = [next(stretches) if word == _ASIDE else [word] for word in tokens]
+            tokens = [*chain.from_iterable(cut)]
     return tokens or ["".join(text.split())][: bool(text.strip())]
+
+
+def _tokens(text: str) -> list[str]:
+    tokens: list[str] = []
+    text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
+    for place, piece in enumerate(_CODE.split(text)):
+        tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
+    return tokens
 
 
 def is_plain(text: str, /) -> bool:
