@@ -44,8 +44,7 @@ SAME_WORDS = 0.9
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
-_MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
-_COARSE = 8
+_MANY, _COARSE = 200, 8  # with more tokens in a pair weights are divided, for speed
 _Words = frozenset[str]
 _NONE = _Words()
 

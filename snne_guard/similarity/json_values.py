@@ -33,8 +33,7 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
         (True, True)
     """
     bare = text.strip()
-    if bare.startswith("`"):
-        bare = _FENCE.sub(r"\1", bare)
+    bare = _FENCE.sub(r"\1", bare) if bare.startswith("`") else bare
     if not bare.startswith(("{", "[")):
         return NOT_JSON
     try:

@@ -24,7 +24,7 @@ _CURRENCY = re.compile(r"([$\u20ac\u00a3\u00a5\u20b9])\s?(-?\d[\d.,]*+)")
 _TICKS = re.compile(r"^```[a-z]*$|`", re.MULTILINE)
 # What Markdown and LaTeX put around words, by lines: the groups are kept.
 _MARKUP = re.compile(
-    r"""^\s*+[-*\u2022]\ (?=\S)                    # bullets
+    r"""^[^\S\n]*+[-*\u2022]\ (?=\S)              # bullets
       | ^\#{1,6}\ (?=[A-Z\d])                      # headings, but no comments
       | ^(\w{1,3})\)(?=\s)                         # a)
       | (?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\2(?![\w*])
@@ -86,7 +86,6 @@ _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 _OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
-_LAST = " \t\r\n.,;:!?"
 # Punctuation to Unicode, but signs to a reader.
 _SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
 
@@ -103,7 +102,7 @@ def symbols(text: str, /) -> list[str]:
         text = text.replace(spelling, sign)
     text = _MARKUP.sub(r"\1\3\5\6", _TICKS.sub("", text))
     text = _CURRENCY.sub(r"\2\1", text).strip()
-    bare = text.rstrip(_LAST)
+    bare = text.rstrip(" \t\r\n.,;:!?")
     if bare and not _is_apart(text, text[len(bare) :]):
         text = bare
     text = _PROSE.sub(" ", _QUOTED.sub(r"\1\2", text))
@@ -160,6 +159,5 @@ def _is_apart(text: str, marks: str) -> bool:
 
 
 def _is_symbol(letter: str) -> bool:
-    if letter.isspace():
-        return False
-    return letter.isascii() or letter in _SIGNS or category(letter)[0] != "P"
+    kept = letter.isascii() or letter in _SIGNS or category(letter)[0] != "P"
+    return kept and not letter.isspace()

@@ -34,9 +34,9 @@ _PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
 _PLAIN = f"{_PLAIN_WORD} \t\r\n".encode()
 # Such a stretch within other text is set aside, but for the words at its ends: they may
 # belong to a number ("minus", "percent").
+_ANY = f"[{_PLAIN_WORD}]"
 _STRETCH = re.compile(
-    rf"(?<=[{_PLAIN_WORD}] )([{_PLAIN_WORD}][{_PLAIN_WORD}\s]{{30,}})(?= [{_PLAIN_WORD}]++\s)",
-    re.ASCII,
+    rf"(?<={_ANY} )({_ANY}[{_PLAIN_WORD}\s]{{30,}})(?= {_ANY}++\s)", re.ASCII
 )
 _ASIDE = "\x01"
 
@@ -54,25 +54,17 @@ _UNSPACED = (
 _MARKS = "".join(
     letter for letter in map(chr, range(0x300, 0x1800)) if category(letter)[0] == "M"
 )
-_WORD_END = r"(?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?"  # v1.2, C++, C#
-_NUMBER = r"""
-    (?: (?<![a-z\d)\]%°]) - )?
-        (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
-        (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
-"""
-_SYMBOL = r"[<>!=]= | -> | [-+=<>^$%()\[\]*/~\x01]"
 _TOKEN = re.compile(
     rf"""(?=[^\s,;:?'"]) (?:
-        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+ {_WORD_END}
-      | {_NUMBER}
+        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
+            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?    # v1.2, C++, C#
+      | (?: (?<![a-z\d)\]%°]) - )?                                # a number
+            (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
+            (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
       | (?=\w)[{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]
-      | {_SYMBOL}
+      | [<>!=]= | -> | [-+=<>^$%()\[\]*/~{_ASIDE}]
     )""",
     re.VERBOSE,
-)
-# The same for ASCII, in half the time.
-_ASCII_TOKEN = re.compile(
-    rf"[a-z][a-z0-9]*+ {_WORD_END} | {_NUMBER} | {_SYMBOL}", re.VERBOSE
 )
 _OPERATORS = frozenset("=+^<>≤≥≠→")
 _NUMBER_STARTS = frozenset("-.0123456789")
@@ -135,7 +127,8 @@ def _tokens(text: str) -> list[str]:
     tokens: list[str] = []
     text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
     for place, piece in enumerate(_CODE.split(text)):
-        tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
+        code = _LANGUAGE.sub("", piece).strip("` \t\r\n") or piece
+        tokens += [code] if place % 2 else _scan(piece.casefold())
     return tokens
 
 
@@ -144,20 +137,11 @@ def is_plain(text: str, /) -> bool:
     return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
 
 
-def _code(written: str) -> str:
-    """Return code without the fence and the name of its language."""
-    if not written.startswith("```"):
-        return written
-    return _LANGUAGE.sub("", written).strip("` \t\r\n") or written
-
-
 def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    written = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
-    if "".join(written).isalnum():
-        return written
+    written = _TOKEN.findall(text)
     if _OPERATORS.isdisjoint(written):
         written = [token for token in written if token not in _LOOSE]
     tokens: list[str] = []

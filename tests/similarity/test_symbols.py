@@ -105,10 +105,12 @@ def test_a_set_of_two_commands() -> None:
     assert found >= 0.5
 
 
-@pytest.mark.parametrize("unit", [*UNITS, "!", "a! ", "(a) ", "*a* ", "'a' ", ". "])
+@pytest.mark.parametrize(
+    "unit", [*UNITS, "!", "a! ", "(a) ", "*a* ", "'a' ", ". ", "\n"]
+)
 def test_time_is_linear(unit: str) -> None:
     def read(text: str) -> None:
-        symbols(text)
+        symbols(f"5 a{text}5")
 
     small = min(seconds(read, unit * (SMALL // 4 // len(unit))) for _ in range(2))
     assert seconds(read, unit * (SMALL // len(unit))) < 9 * small + 0.05
