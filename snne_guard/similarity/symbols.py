@@ -59,10 +59,11 @@ _PROSE = re.compile(
     re.VERBOSE,
 )
 _BRACKETS = re.compile(r"(?<![\w)\]])\(([^()]{0,500})\)(?![\w(])")
-_OPERATOR = re.compile(r"[=+*/<>^~|&\[\]{}]|\s-\s")
+_OPERATOR = re.compile(r"[=+*/<>\u2192^~|&\[\]{}]|\s-\s")
 _COMMAND = re.compile(
-    r"""&|\A\s*(?:cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
-            |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
+    r"""[&\u2192\u2260\u2264\u2265]
+      | \A\s*(?:cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
+             |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
     re.VERBOSE,
 )
 # A piece of text that no prose has.
@@ -80,11 +81,12 @@ _SIGN = re.compile(
     re.VERBOSE,
 )
 _SQL = re.compile(
-    r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
+    r"\s*(ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
 )
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
-_INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
+_INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`\"'$(\[{]")
+_TABLE_ROW = re.compile(r"^[ \t]*+\|[^\n]++", re.MULTILINE)
 _OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
 # Punctuation to Unicode, but signs to a reader.
 _SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
@@ -129,12 +131,12 @@ def notation(text: str, /) -> str:
         "\n" in text and _are_rows(text.strip().split("\n"))
     )
     if not (code or is_plain(text)):
-        pieces, indented = text.split(), bool(_INDENTED.search(text))
+        prose = _TABLE_ROW.sub("|", text.replace("**", ""))
+        pieces, indented = prose.split(), bool(_INDENTED.search(prose))
         words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
         if indented or 2 * words < len(pieces):  # else no sign can outweigh them
-            bare = text.replace("**", "")
-            signs = len(_SIGN.findall(bare))
-            code = signs > (0 if indented else len(_WORD.findall(bare)))
+            least = 0 if indented else len(_WORD.findall(prose))
+            code = len(_SIGN.findall(prose)) > least
     if not code:
         return ""
     bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
@@ -159,5 +161,5 @@ def _is_apart(text: str, marks: str) -> bool:
 
 
 def _is_symbol(letter: str) -> bool:
-    kept = letter.isascii() or letter in _SIGNS or category(letter)[0] != "P"
-    return kept and not letter.isspace()
+    sign = letter.isascii() or letter in _SIGNS or category(letter)[0] != "P"
+    return sign and not letter.isspace()

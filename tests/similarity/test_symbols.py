@@ -45,6 +45,8 @@ OTHER_SYMBOLS = [
     ("a \u2227 b", "a \u2228 b"),
     ("colou?r", "colour"),
     ("foo.bar", "foo bar"),
+    ("to the left -> up; stay", "to the left -> up stay"),
+    ('here"there', "here there"),
 ]
 PROSE = [
     ("Well, it is gold!", "Well it is gold"),
@@ -75,6 +77,10 @@ PROSE = [
     ("about $5", "about 5 $"),
     ("It's 42!", "It's 42"),
     ('He said, "yes."', "He said yes"),
+    ('in "1990" or so', "in 1990 or so"),
+    ("Is it gin?, he asked", "Is it gin, he asked"),
+    ("American Express Company: Chase", "American Express Company Chase"),
+    ("a) Rome\nb) Bonn", "a Rome\nb Bonn"),
 ]
 
 
