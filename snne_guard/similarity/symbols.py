@@ -80,9 +80,7 @@ _SIGN = re.compile(
         )\S*+""",
     re.VERBOSE,
 )
-_SQL = re.compile(
-    r"\s*(ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
-)
+_SQL = re.compile(r"\s*(?:ALTER|CREATE|DELETE|DROP|INSERT|SELECT|UPDATE|WITH)\s")
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`\"'$(\[{]")
