@@ -193,6 +193,22 @@ class Span:
         return {name: value for name, value in record.items() if value is not None}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a structured answer, and how far the samples support its value.
+
+    Attributes:
+        path: Where it stands, as a JSON Pointer (RFC 6901); ``-`` at the end of one
+            stands for rows that the answer lacks.
+        uncertainty: In [0, 1]. 0: every sample has its value; 1: none has.
+        supported: How many samples have it, by a similarity above 0.5.
+    """
+
+    path: str
+    uncertainty: float
+    supported: int
+
+
 _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
     *("threshold", "certified", "p_wrong", "decision", "n_requested", "n_used"),
