@@ -38,6 +38,7 @@ from snne_guard.similarity.json_values import NOT_JSON, read_json
 
 FILE = SHARED / "fields_qwen15.jsonl"
 SAMPLES = 4
+RIGHT = 0.5
 DRAWS = 1000
 POOLED, WITHIN = 0.74, 0.67
 ROWS, SECONDS = 200, 0.1
@@ -48,7 +49,7 @@ Row = Mapping[str, Any]
 def is_right(value: object, gold: Sequence[str]) -> bool:
     """Return whether a value is one of the gold answers."""
     said = "" if value is None else str(value)
-    near = squad_f1(said, gold) >= 0.5 or contains(said, gold) > 0
+    near = squad_f1(said, gold) >= RIGHT or contains(said, gold) > 0
     return near or (bool(said.strip()) and any(contains(one, [said]) for one in gold))
 
 
@@ -162,7 +163,7 @@ def seconds(n: int, *, share: float) -> float:
         n: Rows of the answer.
         share: The share of values in which a sample differs.
     """
-    random = Random(0)
+    random = Random(0)  # noqa: S311 - no secret
     rows = [row_of(random, place) for place in range(n)]
 
     def sample() -> list[dict[str, Any]]:
@@ -196,7 +197,7 @@ def row_of(random: Random, place: int) -> dict[str, Any]:
         "count": random.randrange(50),
         "price": random.randrange(90_000) / 100,
         "day": f"2024-{random.randrange(1, 13):02}-{random.randrange(1, 29):02}",
-        "paid": random.random() < 0.5,
+        "paid": random.choice([True, False]),
     }
 
 

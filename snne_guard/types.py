@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -27,6 +28,9 @@ OnError = Literal["uncertain", "accept", "raise"]
 
 ToolCalls = Literal["skip", "score"]
 """Whether an answer that calls tools passes unscored or has its calls compared."""
+
+DecideOn = Literal["answer", "worst_field"]
+"""Whether the whole answer's uncertainty decides, or that of its worst field."""
 
 Schedule = Literal["concurrent", "answer_first"]
 """Whether samples are drawn together with the answer or after it."""
@@ -57,6 +61,7 @@ REASONS: dict[str, str] = {
     "suspect_agreement": "samples agree more than chance allows, as from a cache",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
     "spans_failed": "the parts of the answer could not be compared with the samples",
+    "fields_failed": "the fields of the answer could not be compared with the samples",
     "scoring_failed": "the similarity or method failed, ran out of time or has no u",
     "uncalibrated": "the call is unlike those that the calibration was made from",
 }
@@ -208,6 +213,10 @@ class Field:
     uncertainty: float
     supported: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict for metadata and JSON."""
+        return asdict(self)
+
 
 _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
@@ -249,6 +258,11 @@ class Assessment:
             unless they were asked for and could be compared.
         span_threshold: Largest uncertainty of a part that is not marked, None when none
             is set.
+        fields: The fields of a structured answer, each with its own uncertainty, even
+            if it was withheld. None for other answers; empty if they could not be
+            compared.
+        field_threshold: Largest uncertainty of a field that is not marked, None when
+            none is set.
     """
 
     id: str
@@ -274,19 +288,34 @@ class Assessment:
     run_id: str | None = None
     spans: tuple[Span, ...] | None = None
     span_threshold: float | None = None
+    fields: tuple[Field, ...] | None = None
+    field_threshold: float | None = None
+
+    @property
+    def uncertain_fields(self) -> tuple[str, ...]:
+        """Paths of the fields above the field threshold; none without one."""
+        limit = math.inf if self.field_threshold is None else self.field_threshold
+        return tuple(
+            each.path for each in self.fields or () if each.uncertainty > limit
+        )
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
-        spans: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         if self.spans is not None:
-            spans["spans"] = [span.to_dict() for span in self.spans]
-            spans["span_threshold"] = self.span_threshold
+            parts["spans"] = [span.to_dict() for span in self.spans]
+            parts["span_threshold"] = self.span_threshold
+        # Of an answer that is withheld not even the names of its fields are told.
+        if self.fields is not None and self.decision not in {"refuse", "fallback"}:
+            parts["fields"] = [each.to_dict() for each in self.fields]
+            if self.field_threshold is not None:
+                parts["uncertain_fields"] = list(self.uncertain_fields)
         return {
             **{name: getattr(self, name) for name in _IN_METADATA},
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,
-            **spans,
+            **parts,
         }
 
 

@@ -14,6 +14,7 @@ from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity.content import LONG_QUESTION
+from snne_guard.types import Assessment
 from snne_guard.views import View
 
 _log = logging.getLogger(__name__)
@@ -25,11 +26,13 @@ class GuardState:
     Attributes:
         limiter: How many requests may be in flight, all calls together.
         rejections: Parameters that providers were seen to reject or ignore.
+        lists: Lists that fill with assessments, as of ``Observers``.
     """
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         self.limiter = limiter or Limiter(None)
         self.rejections = Rejections()
+        self.lists: dict[int, list[Assessment]] = {}
         self._warned = False
 
     def question(self, chosen: object, message: str | None, /) -> str | None:

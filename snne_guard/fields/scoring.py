@@ -63,7 +63,7 @@ def score_fields(
     if isinstance(samples, str | dict) or not samples:
         msg = "expected a list of at least one sample"
         raise InputError(msg)
-    first, *others = [*map(_read, (answer, *samples))]
+    first, *others = [*map(read_value, (answer, *samples))]
     if isinstance(first, Elsewhere):
         msg = "expected the answer to be a dict, a list or a JSON text of one"
         raise InputError(msg)
@@ -81,7 +81,8 @@ def score_fields(
         raise InputError(msg) from None
 
 
-def _read(given: Any) -> Any:  # noqa: ANN401 - as above
+def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above
+    """Return the dict or list that is given, as text or model too, or ``Elsewhere``."""
     if isinstance(given, str):
         given = read_json(given)
     elif hasattr(given, "model_dump"):
