@@ -10,6 +10,7 @@ from typing import Any
 from snne_guard.decision import Calibration
 from snne_guard.decision.policy import Verdict
 from snne_guard.engine.protocol import Draws, Failure, Outcome, Work
+from snne_guard.engine.request import Request
 from snne_guard.engine.state import CallState
 from snne_guard.errors import ConfigurationError, SamplingError, UncertainAnswerError
 from snne_guard.fields import score_fields
@@ -74,13 +75,13 @@ def _score_fields(call: CallState) -> Generator[Draws | Work, Any, None]:
 
 def _fields(call: CallState, replies: Sequence[Reply]) -> list[Field] | None:
     """Return the fields of the first reply, None where it is no JSON."""
-    answer, *samples = [_value_of(each, call.request.structured) for each in replies]
+    answer, *samples = [_value_of(each, call.request) for each in replies]
     if not isinstance(answer, dict | list):
         return None
     return score_fields(answer, samples, question=call.request.question)
 
 
-def _value_of(reply: Reply, structured: bool) -> Any:  # noqa: ANN401, FBT001 - JSON
+def _value_of(reply: Reply, request: Request) -> Any:  # noqa: ANN401 - JSON
     """Return the JSON that a reply is: its text, its calls, or what is in its only one.
 
     A call that is a form of the answer is what the application gets as an object.
@@ -88,7 +89,8 @@ def _value_of(reply: Reply, structured: bool) -> Any:  # noqa: ANN401, FBT001 - 
     if reply.tool_calls is None:
         return read_json(reply.text)
     calls = read_json(reply.tool_calls)
-    return calls[0]["args"] if structured and len(calls) == 1 else calls
+    is_form = request.structured and not request.calls_tools(reply)
+    return calls[0]["args"] if is_form and len(calls) == 1 else calls
 
 
 def _decisive(call: CallState, score: Score) -> float | None:
@@ -107,7 +109,9 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     )
     answer = call.answer
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (request.structured or request.schema or reply_set.has_tool_calls)
+    is_text = not (
+        request.structured is True or request.schema or reply_set.has_tool_calls
+    )
     if compare is None or not is_text or not reply_set.samples:
         return
     text, samples = answer.text, [sample.text for sample in reply_set.samples]

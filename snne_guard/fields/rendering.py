@@ -44,7 +44,7 @@ def render_fields(
         >>> answer = {"city": "Bern", "year": 1907}
         >>> fields = score_fields(answer, [{"city": "Basel", "year": 1907}])
         >>> print(render_fields(answer, fields))
-        /city  "Bern"  0.86 [?]
+        /city  "Bern"  1.00 [?]
         /year  1907  0.00
     """
     check_choice(form, get_args(FieldsForm), what="form")
@@ -53,11 +53,9 @@ def render_fields(
     value = read_value(answer)
     lines: list[str] = []
     for each in fields:
-        texts = (
-            escape(printable(one)) for one in (each.path, _shown(value, each.path))
-        )
         line = sure if each.uncertainty <= limit else doubted
-        lines.append(line.format(*texts, each.uncertainty))
+        texts = [printable(each.path), printable(_shown(value, each.path))]
+        lines.append(line.format(*map(escape, texts), each.uncertainty))
     return whole.format("\n".join(lines))
 
 

@@ -43,7 +43,8 @@ class GuardedCalls(BaseChatModel):
 
     guarded: Frozen
     provider: Frozen = None
-    # Whether calls are a form of the answer: ``with_structured_output`` sets it.
+    # Whether calls are a form of the answer, as of ``with_structured_output``, or the
+    # names of those that are.
     structured: Frozen = False
     # What the calls of a guard and of its copies have in common.
     shared: Frozen = Field(default=None, repr=False)

@@ -49,7 +49,7 @@ def engine_request(
     settings: GuardSettings,
     state: GuardState,
     observers: Observers,
-    structured: bool = False,
+    structured: bool | frozenset[str] = False,
     run: Run = None,
     answer: AIMessage | str | None = None,
 ) -> Request:
@@ -61,7 +61,7 @@ def engine_request(
         settings: The options of the guard.
         state: What its calls share, with those of its copies.
         observers: Who gets the assessments.
-        structured: Whether calls are a form of the answer.
+        structured: Whether calls are a form of the answer, or those that are.
         run: The guard's run.
         answer: An answer that exists already.
     """
