@@ -25,7 +25,7 @@ from tests.support.openai_clients import WAYS
 from tests.support.openai_server import Answer, Asked, Server, calling, split
 from tests.support.senders import feed
 
-PARIS = {"name": "Paris", "people": 2}
+PARIS: dict[str, Any] = {"name": "Paris", "people": 2}
 OTHERS = [{**PARIS, "people": people} for people in (3, 4, 5, 2)]
 
 
