@@ -275,7 +275,7 @@ class GuardSettings:
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), what=name, above=0)
         if self.field_threshold is not None:
-            check_number(self.field_threshold, what="field_threshold", least=0, most=1)
+            Threshold.fixed(self.field_threshold)
         if self.max_concurrency is not None:
             check_whole(self.max_concurrency, what="max_concurrency", least=1)
         if self.min_replies is not None:

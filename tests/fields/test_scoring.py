@@ -181,7 +181,7 @@ def test_objects_texts_and_models_are_the_same() -> None:
 
 # -- Lists -----------------------------------------------------------------------------
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"item": f"{wood} {thing}", "count": count}
     for count, (wood, thing) in enumerate(
         [("oak", "table"), ("elm", "shelf"), ("fir", "desk"), ("ash", "stool")]
