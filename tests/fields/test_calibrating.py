@@ -51,7 +51,7 @@ def test_without_enough_labels_every_field_is_marked() -> None:
     [
         ({"field_labels": {"/d": 1}}, "no field '/d'"),
         ({"field_labels": {"/c": 2}}, "1"),
-        ({"field_labels": {"/c": None}}, "1"),
+        ({"field_labels": {"/c": None}}, "NaN"),
         ({"field_labels": [1, 0]}, "by path, got a list"),
         ({"main_answer": "Bern"}, "JSON"),
         ({"samples": []}, "sample"),
