@@ -227,7 +227,7 @@ def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
     elif "uncalibrated" in assessment.reasons:
         why = "is not covered by the calibration"
     elif assessment.threshold is not None and u <= assessment.threshold:
-        why = f"has a field that is too uncertain, above {assessment.threshold}"
+        why = "has a field that is too uncertain, or could not be compared"
     else:
         why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
     return UncertainAnswerError(

@@ -48,8 +48,7 @@ def score_fields(
         those that are empty everywhere.
 
     Raises:
-        InputError: There are no samples, the answer is neither a dict nor a list, or a
-            value is nested too deeply.
+        InputError: There are no samples, or the answer is neither a dict nor a list.
 
     Example:
         >>> answer = {"city": "Bern", "rows": [{"n": 1}, {"n": 2}]}
@@ -63,9 +62,9 @@ def score_fields(
     if isinstance(samples, str | dict) or not samples:
         msg = "expected a list of at least one sample"
         raise InputError(msg)
-    first, *others = [*map(read_value, (answer, *samples))]
+    first, *others = [*map(_keyed, (answer, *samples))]
     if isinstance(first, Elsewhere):
-        msg = "expected the answer to be a dict, a list or a JSON text of one"
+        msg = "expected the answer as a dict, a list or a JSON text, not too deep"
         raise InputError(msg)
     if isinstance(first, dict) and first:
         # What shares no key has no field of the answer, such as {"error": "…"}.
@@ -73,12 +72,8 @@ def score_fields(
             Elsewhere() if isinstance(o, dict) and o and not o.keys() & first else o
             for o in others
         ]
-    try:
-        values = keyed([first, *others])
-        return [_field(path, each, question) for path, each in _leaves("", values)]
-    except RecursionError:
-        msg = "expected values that are nested less deeply"
-        raise InputError(msg) from None
+    leaves = _leaves("", [first, *others])
+    return [_field(path, keys, question) for path, keys in leaves]
 
 
 def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above
@@ -88,6 +83,13 @@ def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above
     elif hasattr(given, "model_dump"):
         given = given.model_dump(mode="json")
     return given if isinstance(given, dict | list) else Elsewhere()
+
+
+def _keyed(given: Any) -> Any:  # noqa: ANN401 - as above
+    try:
+        return keyed(read_value(given))
+    except RecursionError:  # nested too deeply to be compared
+        return Elsewhere()
 
 
 def _leaves(path: str, values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:

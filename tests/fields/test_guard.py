@@ -16,7 +16,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Reply
 from snne_guard_integrations.langchain_agent import UncertaintyMiddleware
-from tests.langchain.support import chat_openai, in_loop, metadata_of
+from tests.langchain.support import CALLS, ask, chat_openai, in_loop, metadata_of
 from tests.langchain.support import guarded as guarded_chat
 from tests.openai.guarded import guarded
 from tests.support.calibrations import calibration
@@ -271,3 +271,44 @@ def test_agents_structured_response_has_fields(strategy: Any, tools: Any) -> Non
         tools
     )
     assert paths(metadata_of(message)["fields"]) == {"/name": 4, "/people": 1}
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_model_that_is_asked_for_json_gives_fields_in_every_way(way: str) -> None:
+    script = split(*map(json.dumps, (PARIS, *OTHERS)))
+    with Server(script) as server:
+        message = ask(guarded_chat(server, field_threshold=0.4), way)
+    record = metadata_of(message)
+    assert json.loads(message.text) == PARIS
+    assert record["uncertain_fields"] == ["/people"]
+    assert json.loads(json.dumps(record)) == record
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_clients_assess_with_fields(way: str) -> None:
+    script = split(*map(json.dumps, (PARIS, *OTHERS)))
+    with guarded(script, way) as (_, call):
+        assessment = call("assess", response_format={"type": "json_object"})
+    assert paths(assessment.fields) == {"/name": 4, "/people": 1}
+
+
+def test_replies_of_other_models_count() -> None:
+    text = json.dumps(PARIS)
+    others = [
+        Reply(text=json.dumps(value), model=f"model-{place}", finish_reason="stop")
+        for place, value in enumerate(OTHERS)
+    ]
+    assessment = run(text, *others).assessment
+    assert paths(assessment.fields) == {"/name": 4, "/people": 1}
+
+
+def test_assessments_are_collected_for_a_guard_and_its_copies_alone() -> None:
+    with Server(filled) as server:
+        guard, other = guarded_chat(server), guarded_chat(server)
+        with guard.assessments() as seen, guard.assessments() as again:
+            guard.model_copy(update={"n": 3}).invoke("Where?")
+            guard.with_structured_output(City).invoke("Where?")
+            other.invoke("Where?")
+        guard.invoke("Where?")
+    assert len(seen) == 2
+    assert again == seen

@@ -272,11 +272,17 @@ def test_what_makes_no_sense_is_refused(answer: Any, samples: Any) -> None:
     assert "Paris" not in str(caught.value)
 
 
-def test_a_sample_too_deep_is_refused_and_one_that_cannot_be_read_is_not() -> None:
-    with pytest.raises(InputError):
-        score_fields({"a": 1}, [deep(100_000)])
-    text = '{"a":' * 100_000 + "1" + "}" * 100_000
-    assert supports({"a": 1}, text) == {"/a": 0}
+@pytest.mark.parametrize("levels", [*range(100, 1100, 100), 100_000])
+def test_a_sample_that_is_nested_deeply_spoils_no_other(levels: int) -> None:
+    text = '{"a":' * levels + "1" + "}" * levels
+    for sample in (deep(levels), text, [deep(levels)]):
+        assert supports({"a": 1}, sample, {"a": 1}) == {"/a": 1}
+    try:
+        found = supports(text, text)
+    except InputError:
+        assert levels > 300
+    else:
+        assert set(found.values()) == {1}
 
 
 def test_no_key_or_value_steers_the_comparison() -> None:
