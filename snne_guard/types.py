@@ -213,10 +213,6 @@ class Field:
     uncertainty: float
     supported: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict for metadata and JSON."""
-        return asdict(self)
-
 
 _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
@@ -307,7 +303,7 @@ class Assessment:
             parts["span_threshold"] = self.span_threshold
         # Of an answer that is withheld not even the names of its fields are told.
         if self.fields is not None and self.decision not in {"refuse", "fallback"}:
-            parts["fields"] = [each.to_dict() for each in self.fields]
+            parts["fields"] = [*map(asdict, self.fields)]
             if self.field_threshold is not None:
                 parts["uncertain_fields"] = list(self.uncertain_fields)
         return {

@@ -60,8 +60,6 @@ def _score_fields(call: CallState) -> Generator[Draws | Work, Any, None]:
     """Give each field of a structured answer its own uncertainty."""
     answer, reply_set = call.answer, call.reply_set
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    if not reply_set.samples:
-        return
     result: Any = yield Work(
         function=partial(_fields, call, (answer, *reply_set.samples)),
         deadline=call.deadline,
@@ -109,9 +107,8 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     )
     answer = call.answer
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (
-        request.structured is True or request.schema or reply_set.has_tool_calls
-    )
+    form = request.structured is True or request.schema
+    is_text = not (form or reply_set.has_tool_calls)
     if compare is None or not is_text or not reply_set.samples:
         return
     text, samples = answer.text, [sample.text for sample in reply_set.samples]

@@ -145,6 +145,7 @@ class Request:
 
     def calls_tools(self, reply: Reply, /) -> bool:
         """Return whether a reply calls anything that is no form of the answer."""
-        names = {call["name"] for call in json.loads(reply.tool_calls or "[]")}
-        forms = names if self.structured is True else self.structured or frozenset()
-        return not names <= forms
+        calls, forms = reply.tool_calls, self.structured
+        if calls is None or not isinstance(forms, frozenset):
+            return calls is not None and not forms
+        return any(call["name"] not in forms for call in json.loads(calls))

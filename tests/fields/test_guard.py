@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def filled(asked: Asked) -> Answer:
 def paths(fields: Any) -> dict[str, int]:
     """Return how many samples support each field."""
     if fields and not isinstance(fields[0], dict):
-        fields = [field.to_dict() for field in fields]
+        fields = [*map(asdict, fields)]
     assert all(0 <= field["uncertainty"] <= 1 for field in fields)
     return {field["path"]: field["supported"] for field in fields}
 
