@@ -15,6 +15,7 @@ from langchain_core.language_models import FakeListChatModel
 import snne_guard
 from snne_guard import SNNEGuard, errors
 from snne_guard.cli.app import COMMANDS, app
+from snne_guard.cost import RequestCost
 from snne_guard.types import Assessment, Field, Reply, Span
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -55,7 +56,8 @@ def test_every_metadata_key_is_explained() -> None:
     span = Span(start=0, end=1, uncertainty=0.0, supported=1)
     field = Field(path="/a", uncertainty=0.0, supported=1)
     parts: Any = {"spans": (span,), "fields": (field,), "field_threshold": 0.5}
-    assessment = Assessment(id="1", answer=Reply(text="a"), **parts)
+    asked = RequestCost(role="sample", other_model="b")
+    assessment = Assessment(id="1", answer=Reply(text="a"), requests=(asked,), **parts)
     assert sorted(listed) == sorted(assessment.to_metadata())
 
 

@@ -293,14 +293,19 @@ def test_clients_assess_with_fields(way: str) -> None:
     assert paths(assessment.fields) == {"/name": 4, "/people": 1}
 
 
-def test_replies_of_other_models_count() -> None:
-    text = json.dumps(PARIS)
-    others = [
-        Reply(text=json.dumps(value), model=f"model-{place}", finish_reason="stop")
-        for place, value in enumerate(OTHERS)
-    ]
-    assessment = run(text, *others).assessment
-    assert paths(assessment.fields) == {"/name": 4, "/people": 1}
+@pytest.mark.parametrize("method", ["function_calling", "json_schema"])
+def test_replies_of_other_models_count(method: Any) -> None:
+    def other(asked: Asked) -> Answer:
+        value = {**PARIS, "name": "Lyon"}
+        if asked.body.get("tools"):
+            return calling(value, name="City")
+        return Answer(texts=[json.dumps(value)], logprobs=False)
+
+    with Server(filled) as server, Server(other) as second:
+        model = chat_openai(second, model="other-model")
+        guard = guarded_chat(server, other_models=[model])
+        _, assessment = seen_by(guard, method)
+    assert paths(assessment.fields) == {"/name": 3, "/people": 1}
 
 
 def test_assessments_are_collected_for_a_guard_and_its_copies_alone() -> None:
