@@ -21,9 +21,10 @@ from snne_guard.errors import (
     SnneGuardError,
     UncertainAnswerError,
 )
-from snne_guard.types import Assessment, Decision, Reply, Score, Span
+from snne_guard.types import Assessment, Decision, Field, Reply, Score, Span
 
 if TYPE_CHECKING:
+    from snne_guard.fields import render_fields, score_fields
     from snne_guard.langchain import SNNEGuard
     from snne_guard.openai import guard_client
     from snne_guard.scorers import score
@@ -34,6 +35,7 @@ __all__ = [
     "ConfigurationError",
     "Cost",
     "Decision",
+    "Field",
     "GuardTimeoutError",
     "InputError",
     "MissingExtraError",
@@ -48,16 +50,20 @@ __all__ = [
     "UncertainAnswerError",
     "__version__",
     "guard_client",
+    "render_fields",
     "render_marks",
     "score",
+    "score_fields",
     "score_spans",
 ]
 
 _LATE = {
     "SNNEGuard": "langchain",
     "guard_client": "openai",
+    "render_fields": "fields",
     "render_marks": "spans",
     "score": "scorers",
+    "score_fields": "fields",
     "score_spans": "spans",
 }
 

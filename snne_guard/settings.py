@@ -30,6 +30,7 @@ from snne_guard.spans.cutting import cutters
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
     Assessment,
+    DecideOn,
     Observer,
     OnError,
     OnUncertain,
@@ -97,6 +98,8 @@ class GuardOptions(TypedDict, total=False):
     views: Sequence[str | View] | None
     spans: bool | str | SpanSimilarity
     span_threshold: float | None
+    field_threshold: float | None
+    decide_on: DecideOn
     context: str | Callable[[list[Any]], str | None] | None
 
 
@@ -143,6 +146,8 @@ class GuardSettings:
     views: Sequence[str | View] = ()
     spans: bool | str | SpanSimilarity = False
     span_threshold: float | None = None
+    field_threshold: float | None = None
+    decide_on: DecideOn = "answer"
     context: str | Callable[[Any], str | None] | None = None
     other_models: Sequence[str] = ()
     include_answer: bool = True
@@ -314,6 +319,7 @@ class GuardSettings:
             raise ConfigurationError(msg)
         check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
         check_choice(self.schedule, get_args(Schedule), what="schedule")
+        check_choice(self.decide_on, get_args(DecideOn), what="decide_on")
         if self.question is not None:
             check_function(self.question, what="question")
         if not isinstance(self.on_uncertain, str):
@@ -341,6 +347,8 @@ class GuardSettings:
         for name in ("timeout", "sample_timeout"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), what=name, above=0)
+        if self.field_threshold is not None:
+            Threshold.fixed(self.field_threshold)
         if self.max_concurrency is not None:
             check_whole(self.max_concurrency, what="max_concurrency", least=1)
         if self.min_replies is not None:
@@ -394,6 +402,12 @@ class GuardSettings:
         if isinstance(self.calibration, Calibration):
             if limit is not None:
                 msg = "give either threshold or calibration, not both"
+                raise ConfigurationError(msg)
+            if self.decide_on != "answer":
+                msg = (
+                    "a calibration is about whole answers: with "
+                    f"decide_on={self.decide_on!r} give a threshold instead"
+                )
                 raise ConfigurationError(msg)
             limit = (self.calibration.threshold.value, self.calibration.refuse)
         pair = limit if isinstance(limit, tuple | list) else (limit, None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -27,6 +28,9 @@ OnError = Literal["uncertain", "accept", "raise"]
 
 ToolCalls = Literal["skip", "score"]
 """Whether an answer that calls tools passes unscored or has its calls compared."""
+
+DecideOn = Literal["answer", "worst_field"]
+"""Whether the whole answer's uncertainty decides, or that of its worst field."""
 
 Schedule = Literal["concurrent", "answer_first"]
 """Whether samples are drawn together with the answer or after it."""
@@ -58,6 +62,7 @@ REASONS: dict[str, str] = {
     "suspect_agreement": "samples agree more than chance allows, as from a cache",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
     "spans_failed": "the parts of the answer could not be compared with the samples",
+    "fields_failed": "the fields of the answer could not be compared with the samples",
     "scoring_failed": "the similarity or method failed, ran out of time or has no u",
     "uncalibrated": "the call is unlike those that the calibration was made from",
 }
@@ -197,6 +202,22 @@ class Span:
         return {name: value for name, value in record.items() if value is not None}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a structured answer, and how far the samples support its value.
+
+    Attributes:
+        path: Where it stands, as a JSON Pointer (RFC 6901); ``-`` at the end of one
+            stands for rows that the answer lacks.
+        uncertainty: In [0, 1]. 0: every sample has its value; 1: none has.
+        supported: How many samples have it, by a similarity above 0.5.
+    """
+
+    path: str
+    uncertainty: float
+    supported: int
+
+
 _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
     *("threshold", "certified", "p_wrong", "decision", "n_requested", "n_used"),
@@ -244,6 +265,11 @@ class Assessment:
             unless they were asked for and could be compared.
         span_threshold: Largest uncertainty of a part that is not marked, None when none
             is set.
+        fields: The fields of a structured answer, each with its own uncertainty, even
+            if it was withheld. None for other answers; empty if they could not be
+            compared.
+        field_threshold: Largest uncertainty of a field that is not marked, None when
+            none is set.
     """
 
     id: str
@@ -269,6 +295,16 @@ class Assessment:
     run_id: str | None = None
     spans: tuple[Span, ...] | None = None
     span_threshold: float | None = None
+    fields: tuple[Field, ...] | None = None
+    field_threshold: float | None = None
+
+    @property
+    def uncertain_fields(self) -> tuple[str, ...]:
+        """Paths of the fields above the field threshold; none without one."""
+        limit = math.inf if self.field_threshold is None else self.field_threshold
+        return tuple(
+            each.path for each in self.fields or () if each.uncertainty > limit
+        )
 
     @property
     def own_cost(self) -> Cost:
@@ -294,18 +330,23 @@ class Assessment:
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
-        spans: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         if self.spans is not None:
-            spans["spans"] = [span.to_dict() for span in self.spans]
-            spans["span_threshold"] = self.span_threshold
-        others = self.other_models
+            parts["spans"] = [span.to_dict() for span in self.spans]
+            parts["span_threshold"] = self.span_threshold
+        # Of an answer that is withheld not even the names of its fields are told.
+        if self.fields is not None and self.decision not in {"refuse", "fallback"}:
+            parts["fields"] = [*map(asdict, self.fields)]
+            if self.field_threshold is not None:
+                parts["uncertain_fields"] = list(self.uncertain_fields)
+        if others := self.other_models:
+            parts["other_models"] = others
         return {
             **{name: getattr(self, name) for name in _IN_METADATA},
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,
-            **({"other_models": others} if others else {}),
-            **spans,
+            **parts,
         }
 
 

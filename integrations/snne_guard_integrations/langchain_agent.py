@@ -17,6 +17,7 @@ try:
         ModelRequest,
         ModelResponse,
     )
+    from langchain.agents.structured_output import ToolStrategy
 except ImportError as error:
     raise MissingExtraError(needed="langchain", extra="agents") from error
 
@@ -26,7 +27,8 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Each message of the model carries its assessment in
     ``response_metadata["snne_guard"]``. Turns that call tools pass without a score and
-    without samples unless ``tool_calls="score"``. A turn that is refused, or handed to
+    without samples unless ``tool_calls="score"``; a structured response is scored, and
+    the message that brings it has its ``fields``. A turn that is refused, or handed to
     the fallback, is in no state, stream or checkpoint. Samples never run a tool.
 
     List it last, so that middleware that retries, falls back or chooses the model
@@ -82,10 +84,12 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             model = model._model()  # noqa: SLF001 - there is no public place
         guard = self._guard_on(model)
         if request.response_format is not None:
-            changed: dict[str, Any] = {"refusal": None}
-            if not request.tools:
-                changed["tool_calls"] = "score"  # the only call there can be
-            guard = guard.model_copy(update=changed)
+            wanted: Any = request.response_format
+            forms = ToolStrategy(getattr(wanted, "schema", wanted)).schema_specs
+            names = frozenset(form.name for form in forms)
+            # Without tools there is no other call.
+            update = {"refusal": None, "structured": names if request.tools else True}
+            guard = guard.model_copy(update=update)
         return request.override(model=guard)
 
     def _guard_on(self, model: BaseChatModel) -> SNNEGuard:

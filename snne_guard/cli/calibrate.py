@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +15,12 @@ from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError
-from snne_guard.evaluation import read_labelled
+from snne_guard.evaluation import Recording, read_labelled
 from snne_guard.evaluation.calibrating import CalibrationResult
 from snne_guard.evaluation.calibrating import calibrate as make_calibration
 from snne_guard.evaluation.jsonl import beside
+from snne_guard.fields import calibrate_fields
+from snne_guard.files import replace_file
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 
@@ -86,6 +90,14 @@ def calibrate(
         ),
     ] = None,
     shard: options.Shard = None,
+    fields: Annotated[
+        bool,
+        typer.Option(
+            "--fields",
+            help="Choose a threshold for the fields of structured answers instead, "
+            "from field_labels: 1 or 0 for the path of each field.",
+        ),
+    ] = False,
     model: Annotated[
         str | None,
         typer.Option(help="Model that answered, if the recording names none."),
@@ -97,6 +109,8 @@ def calibrate(
     accepted. Choose the rate before you look at the labels. Labels that `snne-guard
     label` wrote beside a recording take precedence over --grader. --shard 3/3 takes
     the third of the questions that `snne-guard evaluate` leaves for the threshold.
+    With --fields, one random field of each object counts, chosen by its id, and of the
+    other options only --error-rate, --delta, --shard and --out have an effect.
 
     Exit status: 0 the calibration was written; 2 wrong usage, nothing was written; 3
     the calibration was written, but these labels do not allow the error rate, so a
@@ -107,6 +121,11 @@ def calibrate(
         raise ConfigurationError(msg)
     check_outputs([*recordings, *(beside(path, "labels") for path in recordings)], out)
     rows = read_labelled(*recordings)
+    if fields:
+        _calibrate_fields(
+            in_shard(rows, shard), out, error_rate=error_rate, delta=delta
+        )
+        return
     result = make_calibration(
         progress(in_shard(rows, shard), what="scoring"),
         error_rate=error_rate,
@@ -133,6 +152,25 @@ def calibrate(
         raise typer.Exit(_NO_GUARANTEE)
     use = f"SNNEGuard(model, calibration={str(out)!r})"
     typer.echo(f"\nWritten to {out}. To use it: guard = {use}")
+
+
+def _calibrate_fields(
+    rows: Iterable[Recording], out: Path, *, error_rate: float | None, delta: float
+) -> None:
+    """Write a threshold for fields, and say what it guarantees."""
+    if error_rate is None:
+        msg = "--fields needs --error-rate: a coverage of fields guarantees nothing"
+        raise ConfigurationError(msg)
+    labelled = (row.to_dict() for row in progress(rows, what="scoring"))
+    threshold = calibrate_fields(labelled, alpha=error_rate, delta=delta)
+    with replace_file(out) as stream:
+        stream.write(json.dumps(asdict(threshold), indent=2).encode())
+    typer.echo(threshold.status.replace("_", " ").upper())
+    about = threshold.statement.replace("Answers", "Fields")
+    typer.echo(about.replace("answers", "fields"))
+    typer.echo(f"\nWritten to {out}. To use it: field_threshold={threshold.value!r}")
+    if threshold.value < 0:
+        raise typer.Exit(_NO_GUARANTEE)
 
 
 def _lines(result: CalibrationResult) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
             return _without_answer(call)
     if skipped is not None:
         return call.skip(skipped)
-    if tools_pass and call.answer.tool_calls is not None:
+    if tools_pass and request.calls_tools(call.answer):
         return call.skip("tool_calls")
     if request.side_effects:
         call.note("side_effects")
@@ -179,7 +179,8 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         call.samples,
         call.other_replies,
         include_answer=settings.include_answer,
-        by_form=request.structured or (request.schema and not request.tools_bound),
+        by_form=request.structured is True
+        or (request.schema and not request.tools_bound),
     )
     failed = len(reply_set.others) < len(settings.other_models)
     if failed and not request.side_effects:
@@ -199,7 +200,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
         p_correct = UNKNOWN
     method = _method_for(call, reply_set)
     similarity = settings.similarity_for(method)
-    by_value = reply_set.has_tool_calls or request.structured
+    by_value = reply_set.has_tool_calls or request.structured is True
     if by_value and similarity not in _COMPARES_VALUES:
         similarity = "content_f1"
     result: Score | Failure = yield Work(

@@ -10,12 +10,15 @@ from typing import Any
 from snne_guard.decision import Calibration
 from snne_guard.decision.policy import Verdict
 from snne_guard.engine.protocol import Draws, Failure, Outcome, Work
+from snne_guard.engine.request import Request
 from snne_guard.engine.state import CallState
 from snne_guard.errors import ConfigurationError, SamplingError, UncertainAnswerError
+from snne_guard.fields import score_fields
+from snne_guard.similarity.json_values import read_json
 from snne_guard.similarity.judge import judge_prompt
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
-from snne_guard.types import Assessment, Score, SpanSimilarity
+from snne_guard.types import Assessment, Field, Reply, Score, SpanSimilarity
 
 
 def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
@@ -26,12 +29,13 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     if score is None:
         verdict = policy.unscored()
     else:
+        yield from _score_fields(call)
         covered = _is_covered(call, score)
         if covered:
             call.guarantees = _guarantees(call, score)
         else:
             call.note("uncalibrated")
-        verdict = policy.scored(score.uncertainty, covered=covered)
+        verdict = policy.scored(_decisive(call, score), covered=covered)
     replacement: Any = None
     if verdict.delivery == "replacement":
         chosen: Any = yield Work(function=partial(_choose, call, verdict))
@@ -52,6 +56,48 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     )
 
 
+def _score_fields(call: CallState) -> Generator[Draws | Work, Any, None]:
+    """Give each field of a structured answer its own uncertainty."""
+    answer, reply_set = call.answer, call.reply_set
+    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
+    result: Any = yield Work(
+        function=partial(_fields, call, (answer, *reply_set.samples)),
+        deadline=call.deadline,
+        quick=reply_set.are_short,
+    )
+    if isinstance(result, Failure):
+        call.note_failure("fields", result.error, reason="fields_failed")
+        result = ()
+    call.fields = None if result is None else tuple(result)
+
+
+def _fields(call: CallState, replies: Sequence[Reply]) -> list[Field] | None:
+    """Return the fields of the first reply, None where it is no JSON."""
+    answer, *samples = [_value_of(each, call.request) for each in replies]
+    if not isinstance(answer, dict | list):
+        return None
+    return score_fields(answer, samples, question=call.request.question)
+
+
+def _value_of(reply: Reply, request: Request) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON that a reply is: its text, its calls, or what is in its only one.
+
+    A call that is a form of the answer is what the application gets as an object.
+    """
+    if reply.tool_calls is None:
+        return read_json(reply.text)
+    calls = read_json(reply.tool_calls)
+    is_form = request.structured and not request.calls_tools(reply)
+    return calls[0]["args"] if is_form and len(calls) == 1 else calls
+
+
+def _decisive(call: CallState, score: Score) -> float | None:
+    """Return the uncertainty that decides: the answer's, or that of its worst field."""
+    if call.settings.decide_on == "answer" or call.fields is None:
+        return score.uncertainty
+    return max((each.uncertainty for each in call.fields), default=None)
+
+
 def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     """Give each part of a text that is delivered its own uncertainty, if wanted."""
     request, reply_set, compare = (
@@ -61,7 +107,8 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     )
     answer = call.answer
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (request.structured or request.schema or reply_set.has_tool_calls)
+    form = request.structured is True or request.schema
+    is_text = not (form or reply_set.has_tool_calls)
     if compare is None or not is_text or not reply_set.samples:
         return
     text, samples = answer.text, [sample.text for sample in reply_set.samples]
@@ -177,6 +224,8 @@ def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
         why = "could not be scored"
     elif "uncalibrated" in assessment.reasons:
         why = "is not covered by the calibration"
+    elif assessment.threshold is not None and u <= assessment.threshold:
+        why = "has a field that is too uncertain, or could not be compared"
     else:
         why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
     return UncertainAnswerError(

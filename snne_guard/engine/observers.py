@@ -27,14 +27,20 @@ class Observers:
 
     Args:
         observers: Objects with ``on_assessment``, plain or async.
+        lists: Lists that fill with assessments, shared by a guard and its copies.
 
     Attributes:
         failures: How often an observer has raised.
     """
 
-    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+    def __init__(
+        self,
+        observers: Sequence[Observer] = (),
+        *,
+        lists: dict[int, list[Assessment]] | None = None,
+    ) -> None:
         self._observers = tuple(observers)
-        self._lists: dict[int, list[Assessment]] = {}
+        self._lists: dict[int, list[Assessment]] = {} if lists is None else lists
         self.failures = 0
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity.content import LONG_QUESTION
+from snne_guard.types import Assessment, Reply
 from snne_guard.views import View
 
 _log = logging.getLogger(__name__)
@@ -25,11 +27,13 @@ class GuardState:
     Attributes:
         limiter: How many requests may be in flight, all calls together.
         rejections: Parameters that providers were seen to reject or ignore.
+        lists: Lists that fill with assessments, as of ``Observers``.
     """
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         self.limiter = limiter or Limiter(None)
         self.rejections = Rejections()
+        self.lists: dict[int, list[Assessment]] = {}
         self._warned = False
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
@@ -87,7 +91,8 @@ class Request:
         keys: Under which its rejections stand, one for each model that may be asked.
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
-        structured: Whether calls are a form of the answer, so that they are compared.
+        structured: Whether calls are a form of the answer, so that they are compared:
+            all, or those of these names.
         schema: Whether the answer is to fit a schema, or to be JSON.
         context: What the model was given to answer from, for ``Span.grounded``.
         side_effects: Whether a sample could act on the world, so that none is drawn.
@@ -112,7 +117,7 @@ class Request:
     keys: tuple[Hashable, ...] = ()
     question: str | None = field(default=None, repr=False)
     tools_bound: bool = False
-    structured: bool = False
+    structured: bool | frozenset[str] = False
     schema: bool = False
     context: str | None = field(default=None, repr=False)
     side_effects: bool = False
@@ -148,4 +153,11 @@ class Request:
     def tool_calls_pass(self) -> bool:
         """Whether an answer that calls tools is delivered without a score."""
         skip = self.settings.tool_calls == "skip"
-        return self.tools_bound and skip and not self.structured
+        return self.tools_bound and skip and self.structured is not True
+
+    def calls_tools(self, reply: Reply, /) -> bool:
+        """Return whether a reply calls anything that is no form of the answer."""
+        calls, forms = reply.tool_calls, self.structured
+        if calls is None or not isinstance(forms, frozenset):
+            return calls is not None and not forms
+        return any(call["name"] not in forms for call in json.loads(calls))

@@ -14,7 +14,7 @@ from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Response
 from snne_guard.engine.reply_set import ReplySet
 from snne_guard.engine.request import Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.types import Assessment, Decision, Reply, Score, Span
+from snne_guard.types import Assessment, Decision, Field, Reply, Score, Span
 from snne_guard.views import View
 
 _log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ class CallState:
         self.score: Score | None = None
         self.guarantees: dict[str, Any] = {}
         self.spans: tuple[Span, ...] | None = None
+        self.fields: tuple[Field, ...] | None = None
         self.late = False
         self._reasons: list[str] = []
 
@@ -244,6 +245,8 @@ class CallState:
             run_id=self.request.run_id,
             spans=self.spans,
             span_threshold=self.settings.span_threshold,
+            fields=self.fields,
+            field_threshold=self.settings.field_threshold,
         )
 
     def fail(self, error: BaseException, decision: Decision | None = None) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, closing
+from contextlib import AbstractContextManager, aclosing, closing
 from copy import copy
 from typing import Annotated, Any, Self
 
@@ -30,6 +30,7 @@ from snne_guard.langchain.others import asked
 from snne_guard.langchain.request import Run, engine_request
 from snne_guard.langchain.sender import LangChainSender
 from snne_guard.langchain.streams import astreamed, streamed
+from snne_guard.langchain.structured import asking_step
 from snne_guard.langchain.wrappers import ModelTree
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
@@ -45,7 +46,8 @@ class GuardedCalls(BaseChatModel):
     # The other models, with what ``bind_tools`` or ``with_structured_output`` bound.
     others: Frozen = Field(default=(), repr=False)
     provider: Frozen = None
-    # Whether calls are a form of the answer: ``with_structured_output`` sets it.
+    # Whether calls are a form of the answer, as of ``with_structured_output``, or the
+    # names of those that are.
     structured: Frozen = False
     # What the calls of a guard and of its copies have in common.
     shared: Frozen = Field(default=None, repr=False)
@@ -209,8 +211,29 @@ class GuardedCalls(BaseChatModel):
         guard = self._in_run(kwargs.get("run_manager"))
         return await BaseChatModel._agenerate_with_cache(guard, *args, **kwargs)  # noqa: SLF001 - as above
 
+    def assessments(self) -> AbstractContextManager[list[Assessment]]:
+        """Collect the assessment of every call in a list, as the calls end.
+
+        It sees the calls of this guard and its copies, those of
+        ``with_structured_output`` among them, in any task or thread.
+
+        Example:
+            >>> from snne_guard import SNNEGuard
+            >>> from langchain_core.language_models import FakeListChatModel
+            >>> guard = SNNEGuard(FakeListChatModel(responses=["Paris"]))
+            >>> with guard.assessments() as seen:
+            ...     _ = guard.invoke("What is the capital of France?")
+            >>> len(seen)
+            1
+        """
+        return self._observers.collected()
+
     def assess(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None = None
+        self,
+        messages: LanguageModelInput,
+        answer: AIMessage | str | None = None,
+        *,
+        schema: Any = None,
     ) -> Assessment:
         """Return everything about one call, the samples and the matrix included.
 
@@ -220,18 +243,34 @@ class GuardedCalls(BaseChatModel):
         Args:
             messages: What the model takes.
             answer: An answer that you already have; only samples are drawn then.
+            schema: What ``with_structured_output`` takes, for an answer as of that.
 
         Raises:
             Exception: The model's own error, if it fails to answer.
         """
-        conversation = self._convert_input(messages).to_messages()
-        call = self.prepared(conversation, answer=answer)
+        call = self._prepared_by(messages, answer, schema)
         return engine.run(*call).assessed()
 
     async def aassess(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None = None
+        self,
+        messages: LanguageModelInput,
+        answer: AIMessage | str | None = None,
+        *,
+        schema: Any = None,
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        conversation = self._convert_input(messages).to_messages()
-        call = self.prepared(conversation, answer=answer)
+        call = self._prepared_by(messages, answer, schema)
         return (await engine.arun(*call)).assessed()
+
+    def _prepared_by(
+        self, messages: LanguageModelInput, answer: AIMessage | str | None, schema: Any
+    ) -> tuple[Request, LangChainSender]:
+        conversation = self._convert_input(messages).to_messages()
+        guard: Any = self
+        options: Mapping[str, Any] = {}
+        if schema is not None:
+            guard, options = asking_step(self.with_structured_output(schema))
+        call: tuple[Request, LangChainSender] = guard.prepared(
+            conversation, options=options, answer=answer
+        )
+        return call

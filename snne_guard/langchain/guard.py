@@ -28,6 +28,7 @@ from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings
 from snne_guard.types import (
     Assessment,
+    DecideOn,
     Observer,
     OnError,
     OnUncertain,
@@ -116,6 +117,11 @@ class SNNEGuard(GuardedCalls):
             the guarded model in one more call; or a ``SpanSimilarity`` of your own.
         span_threshold: Largest uncertainty of a sentence that is not marked. The
             assessment carries it; it withholds nothing.
+        field_threshold: Largest uncertainty of a field of a structured answer that is
+            not marked in ``uncertain_fields``. It withholds nothing.
+        decide_on: ``"answer"`` compares the uncertainty of the whole answer with the
+            threshold, ``"worst_field"`` that of the most uncertain field. Answers
+            without fields are decided on as a whole in any case.
         context: The text that the model was given to answer from, or a function that
             returns it from the messages. Each sentence then says how far it is
             ``grounded`` in it.
@@ -163,6 +169,8 @@ class SNNEGuard(GuardedCalls):
     views: Frozen
     spans: Frozen
     span_threshold: Frozen
+    field_threshold: Frozen
+    decide_on: Frozen
     context: Frozen
     include_answer: Frozen = None  # no option; ``paper`` sets it
 
@@ -195,6 +203,8 @@ class SNNEGuard(GuardedCalls):
         views: Sequence[str | View] | None = None,
         spans: bool | str | SpanSimilarity = False,
         span_threshold: float | None = None,
+        field_threshold: float | None = None,
+        decide_on: DecideOn = "answer",
         context: str | Callable[[list[BaseMessage]], str | None] | None = None,
         provider: Provider | None = None,
         **fields: Any,
@@ -224,6 +234,8 @@ class SNNEGuard(GuardedCalls):
             "views": views,
             "spans": spans,
             "span_threshold": span_threshold,
+            "field_threshold": field_threshold,
+            "decide_on": decide_on,
             "context": context,
         }
         check_names(fields, type(self).model_fields, what="option")
@@ -261,7 +273,7 @@ class SNNEGuard(GuardedCalls):
         }
         super().__init__(**values)
         self._settings = settings
-        self._observers = Observers(settings.observers)
+        self._observers = Observers(settings.observers, lists=shared.lists)
         self._inside = inside
         settings.check_calibration({**inside.answer_settings, **inside.named})
 

@@ -53,7 +53,7 @@ def engine_request(
     state: GuardState,
     observers: Observers,
     others: Mapping[str, ModelTree],
-    structured: bool = False,
+    structured: bool | frozenset[str] = False,
     run: Run = None,
     answer: AIMessage | str | None = None,
 ) -> Request:
@@ -66,7 +66,7 @@ def engine_request(
         state: What its calls share, with those of its copies.
         observers: Who gets the assessments.
         others: The other models, by name.
-        structured: Whether calls are a form of the answer.
+        structured: Whether calls are a form of the answer, or those that are.
         run: The guard's run.
         answer: An answer that exists already.
 
@@ -75,7 +75,7 @@ def engine_request(
     """
     levels = inside.levels
     for name, other in others.items():
-        lacks = [] if structured else _lacking(levels, other.levels)
+        lacks = [] if structured is True else _lacking(levels, other.levels)
         if lacks:
             msg = (
                 f"the other model {name!r} has no {lacks[0]}, and the guarded one has: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
@@ -52,6 +52,15 @@ def guarded_chain(
     if isinstance(chain.first, RunnableParallel):  # include_raw
         guarded = RunnableParallel({**chain.first.steps__, "raw": guarded})
     return chain.model_copy(update={"first": guarded})
+
+
+def asking_step(chain: AnyRunnable) -> tuple[Any, Mapping[str, Any]]:
+    """Return the guard that a chain for structured output asks, and its options."""
+    first: Any = getattr(chain, "runnable", chain)  # inside of its fallback
+    first = first.first
+    if isinstance(first, RunnableBinding):
+        return first.bound, first.kwargs
+    return first, {}
 
 
 def structured_step(model: BaseChatModel, schema: Any) -> AnyRunnable:

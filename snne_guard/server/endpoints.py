@@ -176,6 +176,8 @@ class Service:
             for name in ("id", "decision", "uncertainty")
             if record[name] is not None
         }
+        if doubts := [field["uncertainty"] for field in record.get("fields", ())]:
+            headers["x-snne-guard-worst-field"] = str(max(doubts))
         return JSON(fields, headers=headers)
 
     async def _pass(

@@ -29,6 +29,9 @@ MINUTES_KEPT = 60
 TEXT_KEPT = 10_000
 """Characters that are kept of a question or an answer, where texts are shown."""
 
+FIELDS_KEPT = 20
+"""Paths of uncertain fields that are kept of a call."""
+
 LOOK_SECONDS = 0.5
 """Seconds between updates of the live page."""
 
@@ -113,6 +116,12 @@ class Metrics:
             self._money.labels(policy).inc(money)
         now = time.time()
         call = {"at": now, "policy": policy, **assessment.to_metadata()}
+        if found := call.pop("fields", None):  # there may be thousands
+            limit = assessment.field_threshold
+            limit = 0.5 if limit is None else limit
+            doubted = [each["path"] for each in found if each["uncertainty"] > limit]
+            call["n_fields"], call["n_uncertain_fields"] = len(found), len(doubted)
+            call["uncertain_fields"] = [path[:100] for path in doubted[:FIELDS_KEPT]]
         if self._show_texts:
             answer = assessment.answer
             call["question"] = (assessment.question or "")[:TEXT_KEPT]

@@ -28,6 +28,7 @@ SHOWN = {
     "agent.py": (r"decision unscored, reasons \['tool_calls'\]", "tool runs: 1"),
     "calibrated.py": ("With 90% confidence", REFUSAL),
     "chain.py": ("Au", REFUSAL),
+    "fields.py": (r"^/phone  .* \d\.\d\d", "^to a person:"),
     "openai_client.py": ("'decision': 'accept'", "'decision': 'refuse'"),
     "rag.py": ("sources: library.txt", "searches: 1", "replies compared: 5"),
     "second_opinion.py": (r"Istanbul \| with a second opinion: .*flag",),

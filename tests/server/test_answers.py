@@ -246,3 +246,23 @@ def test_long_answers_are_compressed(upstream: Server) -> None:
         got = running.post(json=CHAT)
     assert got.headers["content-encoding"] == "gzip"
     assert got.json()["choices"][0]["message"]["content"] == "word " * 1000
+
+
+def test_a_structured_answer_has_its_fields_in_the_body_and_the_worst_in_a_header() -> (
+    None
+):
+    texts = [json.dumps({"name": "Paris", "people": n}) for n in (2, 3, 4, 5, 6)]
+    form = {"response_format": {"type": "json_object"}}
+    with (
+        Server(split(*texts)) as server,
+        serving(server.url, policy={"field_threshold": 0.5}) as running,
+    ):
+        got = running.post(json={**CHAT, **form})
+        plain = running.post(json={**CHAT, "stream": True, **form})
+    record = got.json()["snne_guard"]
+    assert [each["path"] for each in record["fields"]] == ["/name", "/people"]
+    assert record["uncertain_fields"] == ["/people"]
+    worst = max(each["uncertainty"] for each in record["fields"])
+    assert float(got.headers["x-snne-guard-worst-field"]) == worst
+    last = [each for each in events(plain.text) if "snne_guard" in each][-1]
+    assert last["snne_guard"]["uncertain_fields"] == ["/people"]

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from snne_guard.cost import Cost
 from snne_guard.server.metrics import Metrics
-from snne_guard.types import Assessment, Reply
+from snne_guard.types import Assessment, Field, Reply
 from tests.server.support import Running, serving
 from tests.support.openai_server import CHAT, Server, always
 
@@ -154,3 +154,21 @@ def test_the_page_may_run_its_own_script_and_nothing_else(running: Running) -> N
     text = httpx.get(f"{running.url}/metrics")
     assert text.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert text.text.startswith("# HELP snne_guard_calls_total ")
+
+
+def test_uncertain_fields_are_kept_by_path_and_no_more_than_twenty() -> None:
+    def found(*us: float) -> tuple[Field, ...]:
+        return tuple(
+            Field(path=f"/{place}", uncertainty=u, supported=0)
+            for place, u in enumerate(us)
+        )
+
+    few = assessment(1, fields=found(0.1, 0.45, 0.9), field_threshold=0.4)
+    many = assessment(2, fields=found(*[0.9] * 500))
+    withheld = assessment(3, fields=found(0.9), decision="refuse")
+    one, two, three = counted(few, many, withheld).state()["calls"]
+    assert one["uncertain_fields"] == ["/1", "/2"]
+    assert (one["n_fields"], one["n_uncertain_fields"]) == (3, 2)
+    assert len(two["uncertain_fields"]) == 20
+    assert (two["n_fields"], two["n_uncertain_fields"]) == (500, 500)
+    assert not {"fields", "n_fields", "uncertain_fields"} & three.keys()
