@@ -20,9 +20,12 @@ from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.cutting import cutters
+from snne_guard.spans.documents import CLIENT, TOOL_MESSAGES, context_text, tool_texts
+from snne_guard.spans.grounding import resolve_grounding
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
     Assessment,
+    Grounding,
     Observer,
     OnError,
     OnUncertain,
@@ -88,7 +91,9 @@ class GuardOptions(TypedDict, total=False):
     views: Sequence[str | View]
     spans: bool | str | SpanSimilarity
     span_threshold: float | None
-    context: str | Callable[[list[Any]], str | None] | None
+    context: str | Sequence[Any] | Callable[[list[Any]], Any] | None
+    min_grounded: float | None
+    grounding: str | Grounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +105,8 @@ class GuardSettings:
         self_check_used: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
+        grounding_name: The name of what compares the answer with its documents.
+        ground_by: Its function; None for words and the judge.
         drawn_views: The views that samples are drawn in, in turn.
         sample_views: The view of each sample, None without views.
         policy: Turns an uncertainty into a decision.
@@ -133,10 +140,14 @@ class GuardSettings:
     views: Sequence[str | View] = ()
     spans: bool | str | SpanSimilarity = False
     span_threshold: float | None = None
-    context: str | Callable[[Any], str | None] | None = None
+    context: str | Sequence[Any] | Callable[[Any], Any] | None = None
+    min_grounded: float | None = None
+    grounding: str | Grounding = "words"
     include_answer: bool = True
     self_check_used: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
+    grounding_name: str = field(init=False, repr=False)
+    ground_by: Grounding | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
@@ -160,6 +171,9 @@ class GuardSettings:
         self._set("sample_views", tuple(in_turn))
         self._set("policy", self._policy())
         self._set("span_similarity", self._span_similarity())
+        name, function = resolve_grounding(self.grounding)
+        self._set("grounding_name", name)
+        self._set("ground_by", function)
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
         if self.drawn_views and self.method == "auto":
@@ -192,15 +206,32 @@ class GuardSettings:
         given = self.similarity
         return method.default_similarity if given is None else given
 
-    def context_of(self, messages: Sequence[Any], /) -> str | None:
-        """Return the text that the model was given to answer from, None if unknown.
+    @property
+    def context_from(self) -> str:
+        """Where documents come from, as a calibration names it."""
+        if self.context in (TOOL_MESSAGES, CLIENT):
+            return str(self.context)
+        return "function" if callable(self.context) else "text"
+
+    def context_of(
+        self, messages: Sequence[Any], /, given: object = None
+    ) -> str | None:
+        """Return the documents that the model was given, None if unknown.
+
+        Args:
+            messages: The conversation.
+            given: What came with this call, which takes the place of the option.
 
         Raises:
-            ConfigurationError: The user's function returned no text.
+            ConfigurationError: They are neither a text nor a list of texts.
         """
-        given = self.context(messages) if callable(self.context) else self.context
-        _check_kind(given, str, NoneType, what="the context")
-        return given
+        if given is None and self.context != CLIENT:
+            given = self.context
+            if given == TOOL_MESSAGES:
+                given = tool_texts(messages)
+            elif callable(given):
+                given = given(messages)
+        return context_text(given)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
@@ -217,9 +248,13 @@ class GuardSettings:
             return
         method, turn = resolve_method(self.method, logprobs=True), self.self_check_used
         name, _ = resolve_similarity(self.similarity_for(method))
+        grounds = self.min_grounded is not None
         self.calibration.check(
             {
                 **known,
+                "min_grounded": self.min_grounded,
+                "grounding": self.grounding_name if grounds else None,
+                "context_from": self.context_from if grounds else None,
                 "n": self.n,
                 "include_answer": self.include_answer,
                 "temperature": self.temperature,
@@ -297,15 +332,23 @@ class GuardSettings:
 
     def _span_similarity(self) -> SpanSimilarity | str | None:
         if self.spans is False:
-            if self.span_threshold is not None or self.context is not None:
-                msg = "span_threshold and context have no effect with spans=False"
+            if self.span_threshold is not None:
+                msg = "span_threshold has no effect with spans=False"
                 raise ConfigurationError(msg)
-            return None
+            if self.min_grounded is None:
+                if self.context is not None:
+                    msg = "context has no effect with spans=False and no min_grounded"
+                    raise ConfigurationError(msg)
+                return None
         cutters()  # so that a missing extra is an error here and not in a call
         if self.span_threshold is not None:
             Threshold.fixed(self.span_threshold)
-        if self.context is not None and not isinstance(self.context, str):
+        if callable(self.context):
             check_function(self.context, what="context, unless it is a text,")
+        else:
+            context_text(self.context)
+        if self.spans is False:
+            return None
         given = None if self.spans is True else self.spans
         return given if given == "judge" else resolve_span_similarity(given)
 
@@ -322,6 +365,7 @@ class GuardSettings:
             raise ConfigurationError(msg)
         policy = Policy(
             threshold=pair[0],
+            min_grounded=self.min_grounded,
             refuse_above=pair[1],
             on_uncertain=self.on_uncertain,
             on_error=self.on_error,

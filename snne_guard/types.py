@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from snne_guard._version import __version__
 from snne_guard.cost import Cost, RequestCost
@@ -33,6 +33,10 @@ Schedule = Literal["concurrent", "answer_first"]
 
 REASONS: dict[str, str] = {
     "no_threshold": "no threshold is set, so nothing was decided",
+    "no_context": "there are no documents that could support the answer",
+    "ungrounded": "the documents support the answer less than min_grounded, or unknown",
+    "other_language": "answer and documents differ in language: words tell nothing",
+    "grounding_failed": "what compares the answer with the documents failed",
     "disabled": "SNNE_GUARD_DISABLED is set: the bare model answered",
     "not_sampled": "the call is outside the share that sample_rate samples",
     "cancelled": "the call was cancelled or broke off; the cost is that up to then",
@@ -97,6 +101,18 @@ class SpanSimilarity(Protocol):
         question: str | None = None,
     ) -> FloatArray:
         """Compare every part with every text."""
+        ...
+
+
+class Grounding(Protocol):
+    """Says how far documents support sentences.
+
+    Takes ``m`` sentences and the documents as one text. Returns ``m`` numbers in
+    [0, 1]: 1 where the documents say it, 0 where they do not.
+    """
+
+    def __call__(self, sentences: Sequence[str], context: str, /) -> ArrayLike:
+        """Return a number for each sentence."""
         ...
 
 
@@ -178,7 +194,10 @@ class Span:
         end: Where it ends; ``text[start:end]`` is the part.
         uncertainty: In [0, 1]. 0: every sample says it; 1: none does.
         supported: How many samples say it, by a match above 0.5.
-        grounded: How far the context says it, in [0, 1]; None without a context.
+        grounded: How far the context supports it, in [0, 1]; None without a context,
+            or where words cannot tell.
+        missing: Where numbers and names stand that are nowhere in the context, as
+            pairs of start and end in the delivered text.
     """
 
     start: int
@@ -186,10 +205,12 @@ class Span:
     uncertainty: float
     supported: int
     grounded: float | None = None
+    missing: tuple[tuple[int, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
         record = {each.name: getattr(self, each.name) for each in fields(self)}
+        record["missing"] = [*map(list, self.missing)] or None
         return {name: value for name, value in record.items() if value is not None}
 
 
@@ -197,6 +218,7 @@ _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
     *("threshold", "certified", "p_wrong", "decision", "n_requested", "n_used"),
 )
+_GROUNDED = ("grounded", "min_grounded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +255,9 @@ class Assessment:
             unless they were asked for and could be compared.
         span_threshold: Largest uncertainty of a part that is not marked, None when none
             is set.
+        grounded: How far the context supports the answer, in [0, 1]: as far as its
+            least supported part. None without a context, or where that is unknown.
+        min_grounded: Least ``grounded`` that is accepted, None when none is set.
     """
 
     id: str
@@ -258,6 +283,8 @@ class Assessment:
     run_id: str | None = None
     spans: tuple[Span, ...] | None = None
     span_threshold: float | None = None
+    grounded: float | None = None
+    min_grounded: float | None = None
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
@@ -265,8 +292,10 @@ class Assessment:
         if self.spans is not None:
             spans["spans"] = [span.to_dict() for span in self.spans]
             spans["span_threshold"] = self.span_threshold
+        grounding = {name: getattr(self, name) for name in _GROUNDED}
         return {
             **{name: getattr(self, name) for name in _IN_METADATA},
+            **(grounding if any(v is not None for v in grounding.values()) else {}),
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,

@@ -13,25 +13,32 @@ from snne_guard.engine.protocol import Draws, Failure, Outcome, Work
 from snne_guard.engine.state import CallState
 from snne_guard.errors import ConfigurationError, SamplingError, UncertainAnswerError
 from snne_guard.similarity.judge import judge_prompt
+from snne_guard.similarity.json_values import NOT_JSON, read_json
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
-from snne_guard.types import Assessment, Score, SpanSimilarity
+from snne_guard.spans.grounding import ground, with_support
+from snne_guard.types import Assessment, FloatArray, Score
 
 
 def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     """Return what becomes of the answer."""
     policy, score = call.settings.policy, call.score
-    if policy.threshold is None:
+    if not policy.decides:
         call.note("no_threshold")
+    yield from _ground(call)
+    if not policy.is_grounded(call.grounded):
+        call.note("ungrounded")
     if score is None:
-        verdict = policy.unscored()
+        verdict = policy.unscored(grounded=call.grounded)
     else:
         covered = _is_covered(call, score)
         if covered:
             call.guarantees = _guarantees(call, score)
         else:
             call.note("uncalibrated")
-        verdict = policy.scored(score.uncertainty, covered=covered)
+        verdict = policy.scored(
+            score.uncertainty, grounded=call.grounded, covered=covered
+        )
     replacement: Any = None
     if verdict.delivery == "replacement":
         chosen: Any = yield Work(function=partial(_choose, call, verdict))
@@ -52,28 +59,74 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     )
 
 
+def _is_text(call: CallState) -> bool:
+    """Return whether the answer is a text, and nothing but that."""
+    request, reply_set = call.request, call.reply_set
+    has_calls = reply_set is None or reply_set.has_tool_calls
+    return not (request.structured or request.schema or has_calls)
+
+
+def _ground(call: CallState) -> Generator[Draws | Work, Any, None]:
+    """Find how far documents support the answer, if that is wanted."""
+    settings, answer, context = call.settings, call.answer, call.request.context
+    assert answer is not None  # noqa: S101 - drawn before
+    if settings.min_grounded is None and (
+        settings.spans is False or (context is None and settings.context is None)
+    ):
+        return
+    if context is None or not context.strip():
+        call.note("no_context")
+        return
+    if (
+        not _is_text(call)
+        or answer.unreadable
+        or answer.refused
+        or read_json(answer.text) is not NOT_JSON
+    ):
+        return
+    by = settings.ground_by
+    if settings.grounding_name == "judge":
+        texts, judge = yield from _judge(call)
+
+        def by(sentences: Sequence[str], _: str, /) -> FloatArray:
+            # What is not mentioned, half for a sample, is nothing for a document.
+            verdicts: FloatArray = judge(sentences, texts)[:, -1]
+            return (2 * verdicts - 1).clip(0, 1)
+
+    result: Any = yield Work(
+        function=partial(ground, answer.text, context, by=by), deadline=call.deadline
+    )
+    if isinstance(result, Failure):
+        call.note_failure("grounding", result.error, reason="grounding_failed")
+        return
+    call.supports = result
+    if result and result[0].grounded is None:
+        call.note("other_language")
+
+
 def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     """Give each part of a text that is delivered its own uncertainty, if wanted."""
-    request, reply_set, compare = (
-        call.request,
-        call.reply_set,
-        call.settings.span_similarity,
-    )
+    reply_set, compare = call.reply_set, call.settings.span_similarity
     answer = call.answer
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    is_text = not (request.structured or request.schema or reply_set.has_tool_calls)
-    if compare is None or not is_text or not reply_set.samples:
+    if compare is None or not _is_text(call) or not reply_set.samples:
         return
-    text, samples = answer.text, [sample.text for sample in reply_set.samples]
+    samples = [sample.text for sample in reply_set.samples]
     if compare == "judge":
-        compare = yield from _judge(call, text, samples)
+        texts, judge = yield from _judge(call)
+
+        def compare(
+            parts: Sequence[str], _: Sequence[str], /, *, question: str | None = None
+        ) -> FloatArray:
+            del question
+            return judge(parts, texts)[:, : len(samples)]
+
     result: Any = yield Work(
         function=partial(
             score_spans,
-            text,
+            answer.text,
             samples,
-            question=request.question,
-            context=request.context,
+            question=call.request.question,
             similarity=compare,
         ),
         deadline=call.deadline,
@@ -81,26 +134,36 @@ def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
     if isinstance(result, Failure):
         call.note_failure("spans", result.error, reason="spans_failed")
     else:
-        call.spans = tuple(result)
+        call.spans = tuple(with_support(result, call.supports))
 
 
 def _judge(
-    call: CallState, text: str, samples: Sequence[str]
-) -> Generator[Draws | Work, Any, SpanSimilarity]:
-    """Ask the guarded model which samples support the parts of its answer."""
-    context, question = call.request.context, call.request.question
-    texts = [*samples] if context is None else [*samples, context]
+    call: CallState,
+) -> Generator[Draws | Work, Any, tuple[list[str], SpanJudge]]:
+    """Ask the guarded model, once, which texts support the parts of its answer.
+
+    Returns:
+        The texts, samples first, the documents last, and what reads its verdicts.
+    """
+    settings, request, answer = call.settings, call.request, call.answer
+    assert answer is not None  # noqa: S101 - it is judged
+    text, texts = answer.text, list[str]()
+    if settings.span_similarity == "judge" and call.reply_set is not None:
+        texts += [sample.text for sample in call.reply_set.samples]
+    if settings.grounding_name == "judge" and request.context is not None:
+        texts.append(request.context)
 
     def prompt() -> str | None:
         parts = [text[start:end] for start, end in cut(text)]
-        return judge_prompt(parts, texts, question) if parts else None
+        return judge_prompt(parts, texts, request.question) if parts else None
 
-    asked = yield Work(function=prompt, deadline=call.deadline)
-    if isinstance(asked, str) and not call.is_late:
-        yield from call.send((call.draw("judge", turns=(text, asked)),))
+    if not any(draw.role == "judge" for draw in call.drawn):
+        asked = yield Work(function=prompt, deadline=call.deadline)
+        if isinstance(asked, str) and not call.is_late:
+            yield from call.send((call.draw("judge", turns=(text, asked)),))
     replies = () if call.judgement is None else call.judgement.replies
     reply = replies[0].text if replies else ""
-    return SpanJudge(lambda _: reply)
+    return texts, SpanJudge(lambda _: reply)
 
 
 def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
@@ -176,6 +239,8 @@ def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
         why = "could not be scored"
     elif "uncalibrated" in assessment.reasons:
         why = "is not covered by the calibration"
+    elif "ungrounded" in assessment.reasons:
+        why = "is not grounded in its documents"
     else:
         why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
     return UncertainAnswerError(

@@ -89,7 +89,7 @@ class Request:
         tools_bound: Whether the answer may call tools on the application's behalf.
         structured: Whether calls are a form of the answer, so that they are compared.
         schema: Whether the answer is to fit a schema, or to be JSON.
-        context: What the model was given to answer from, for ``Span.grounded``.
+        context: The documents that the model was given to answer from.
         side_effects: Whether a sample could act on the world, so that none is drawn.
         retry: Whether failed requests are sent again; only where neither the model nor
             its client does so.

@@ -24,6 +24,7 @@ from snne_guard.self_check import SelfCheck
 from snne_guard.settings import REFUSAL, GuardSettings
 from snne_guard.types import (
     Assessment,
+    Grounding,
     Observer,
     OnError,
     OnUncertain,
@@ -105,9 +106,19 @@ class SNNEGuard(GuardedCalls):
             the guarded model in one more call; or a ``SpanSimilarity`` of your own.
         span_threshold: Largest uncertainty of a sentence that is not marked. The
             assessment carries it; it withholds nothing.
-        context: The text that the model was given to answer from, or a function that
-            returns it from the messages. Each sentence then says how far it is
-            ``grounded`` in it.
+        context: The documents that the model was given to answer from: a text, a list
+            of texts or ``Document`` objects, or a function that returns one of these
+            from the messages. ``"tool_messages"``: what tools returned since the user's
+            last message. For a single call, set them by
+            ``config={"metadata": {"snne_guard_context": ...}}``; ``"client"`` takes no
+            others.
+        min_grounded: Least ``grounded`` to accept, in [0, 1]: how far the documents
+            support the least supported sentence of the answer. An answer without
+            documents is never accepted then.
+        grounding: What compares the answer with the documents: ``"words"``,
+            ``"nli:MODEL"``, ``"cross_encoder:MODEL"``, ``"judge"`` (the guarded model,
+            in one more call), or a function of the sentences and the text that returns
+            a number in [0, 1] for each.
         provider: How the model's class is asked for samples, where the table of
             providers does not know it, or knows it wrongly.
 
@@ -152,6 +163,8 @@ class SNNEGuard(GuardedCalls):
     spans: Frozen
     span_threshold: Frozen
     context: Frozen
+    min_grounded: Frozen
+    grounding: Frozen
     include_answer: Frozen = True  # no option; ``paper`` sets it
 
     def __init__(
@@ -182,7 +195,9 @@ class SNNEGuard(GuardedCalls):
         views: Sequence[str | View] = (),
         spans: bool | str | SpanSimilarity = False,
         span_threshold: float | None = None,
-        context: str | Callable[[list[BaseMessage]], str | None] | None = None,
+        context: str | Sequence[Any] | Callable[[list[BaseMessage]], Any] | None = None,
+        min_grounded: float | None = None,
+        grounding: str | Grounding = "words",
         provider: Provider | None = None,
         **fields: Any,
     ) -> None:
@@ -212,6 +227,8 @@ class SNNEGuard(GuardedCalls):
             "spans": spans,
             "span_threshold": span_threshold,
             "context": context,
+            "min_grounded": min_grounded,
+            "grounding": grounding,
         }
         counted = fields.get("include_answer", True)
         settings = GuardSettings(**options, include_answer=counted)

@@ -76,7 +76,7 @@ def engine_request(
         ),
         tools_bound=any(level.get("tools") for level in levels),
         structured=structured,
-        context=settings.context_of(messages),
+        context=settings.context_of(messages, _of_call(run, "snne_guard_context")),
         schema=any(map(asks_for_schema, levels)),
         side_effects=any(map(may_act, levels)),
         retry=not inside.retries_itself,
@@ -91,11 +91,16 @@ def _response(message: AIMessage) -> Response:
     return Response(replies=(reply_of(message),), raw=message)
 
 
+def _of_call(run: Run, name: str) -> object:
+    """Return what the application gives for one call by its metadata."""
+    return None if run is None else (run.metadata or {}).get(name)
+
+
 def _chosen_question(
     settings: GuardSettings, messages: list[BaseMessage], run: Run
 ) -> object:
     """Return the question as the application gives it, None where it does not."""
-    chosen = None if run is None else (run.metadata or {}).get("snne_guard_question")
+    chosen = _of_call(run, "snne_guard_question")
     if chosen is None and settings.question is not None:
         return settings.question(messages)
     return chosen

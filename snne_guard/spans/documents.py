@@ -1,0 +1,72 @@
+"""The documents that a model was given, as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from snne_guard.errors import ConfigurationError
+
+TOOL_MESSAGES, CLIENT = "tool_messages", "client"
+"""What ``context`` may say in place of a text: what the tools of this turn returned,
+and what comes with each call alone."""
+
+_ASKING = frozenset({"human", "user"})
+_RETURNING = frozenset({"tool", "function", "function_call_output"})
+
+
+def context_text(given: object, /) -> str | None:
+    """Return documents as one text, None where there are none.
+
+    Args:
+        given: A text, or a list of texts or of objects with ``page_content``.
+
+    Raises:
+        ConfigurationError: It is something else.
+
+    Example:
+        >>> context_text(["It is oak.", "It is old."])
+        'It is oak.\\n\\nIt is old.'
+    """
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, list | tuple):
+        texts = [getattr(each, "page_content", each) for each in given]
+        if all(isinstance(text, str) for text in texts):
+            return "\n\n".join(texts)
+    msg = (
+        "expected the context to be a text, or a list of texts or Documents, got "
+        f"{type(given).__name__}"
+    )
+    raise ConfigurationError(msg)
+
+
+def tool_texts(messages: Sequence[Any], /) -> list[str]:
+    """Return what tools returned since the user's last message, without errors.
+
+    Args:
+        messages: Of LangChain, or of a request to OpenAI's API.
+    """
+    texts: list[str] = []
+    for message in reversed(messages):
+        role = _of(message, "role") or _of(message, "type")
+        if role in _ASKING:
+            break
+        if role in _RETURNING and _of(message, "status") != "error":
+            texts.insert(0, _text(_of(message, "content") or _of(message, "output")))
+    return texts
+
+
+def _of(message: object, name: str) -> Any:  # noqa: ANN401 - of any framework
+    if isinstance(message, Mapping):
+        return message.get(name)
+    return getattr(message, name, None)
+
+
+def _text(content: Any) -> str:  # noqa: ANN401 - a text or blocks
+    if isinstance(content, list | tuple):
+        return "\n".join(
+            each if isinstance(each, str) else str(_of(each, "text") or "")
+            for each in content
+        )
+    return content if isinstance(content, str) else ""
