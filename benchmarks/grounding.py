@@ -36,6 +36,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def chooses(context: str) -> bool:
     return sha256(context.encode()).digest()[0] % 2 == 0
 
 
-def read(path: Any) -> list[Row]:
+def read(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 

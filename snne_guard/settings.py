@@ -25,6 +25,7 @@ from snne_guard.spans.grounding import resolve_grounding
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
     Assessment,
+    ContextFrom,
     Grounding,
     Observer,
     OnError,
@@ -171,9 +172,9 @@ class GuardSettings:
         self._set("sample_views", tuple(in_turn))
         self._set("policy", self._policy())
         self._set("span_similarity", self._span_similarity())
-        name, function = resolve_grounding(self.grounding)
+        name, ground_by = resolve_grounding(self.grounding)
         self._set("grounding_name", name)
-        self._set("ground_by", function)
+        self._set("ground_by", ground_by)
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
         if self.drawn_views and self.method == "auto":
@@ -207,10 +208,12 @@ class GuardSettings:
         return method.default_similarity if given is None else given
 
     @property
-    def context_from(self) -> str:
+    def context_from(self) -> ContextFrom:
         """Where documents come from, as a calibration names it."""
-        if self.context in (TOOL_MESSAGES, CLIENT):
-            return str(self.context)
+        if self.context == TOOL_MESSAGES:
+            return "tool_messages"
+        if self.context == CLIENT:
+            return "client"
         return "function" if callable(self.context) else "text"
 
     def context_of(

@@ -31,6 +31,9 @@ ToolCalls = Literal["skip", "score"]
 Schedule = Literal["concurrent", "answer_first"]
 """Whether samples are drawn together with the answer or after it."""
 
+ContextFrom = Literal["function", "text", "tool_messages", "client"]
+"""Where the documents of a call come from: a guard's option ``context``."""
+
 REASONS: dict[str, str] = {
     "no_threshold": "no threshold is set, so nothing was decided",
     "no_context": "there are no documents that could support the answer",

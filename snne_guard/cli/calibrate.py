@@ -19,6 +19,7 @@ from snne_guard.evaluation.calibrating import calibrate as make_calibration
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
+from snne_guard.types import ContextFrom
 
 _NO_GUARANTEE = 3
 """Exit status if the file was written, but a guard with it accepts nothing."""
@@ -77,6 +78,21 @@ def calibrate(
         str | None,
         typer.Option(help="Use only the samples of these views, separated by commas."),
     ] = None,
+    min_grounded: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Accept only answers that their context supports this much; choose it "
+            "before you look at the labels.",
+        ),
+    ] = None,
+    grounding: Annotated[
+        str, typer.Option(help="What compares answers with their context.")
+    ] = "words",
+    context_from: Annotated[
+        ContextFrom, typer.Option(help="Where the guard's documents will come from.")
+    ] = "function",
     shard: options.Shard = None,
     model: Annotated[
         str | None,
@@ -113,6 +129,9 @@ def calibrate(
         self_check=SelfCheck() if self_check else None,
         views=None if views is None else options.names_in(views),
         model=model,
+        min_grounded=min_grounded,
+        grounding=grounding,
+        context_from=context_from,
     )
     result.calibration.save(out)
     for line in _lines(result):

@@ -40,12 +40,18 @@ class _Settings:
     top_p: float | None = None
     max_tokens: int | None = None
     stop: str | list[str] | None = None
+    min_grounded: float | None = None
+    grounding: str | None = None
+    context_from: str | None = None
 
 
 SETTINGS = tuple(each.name for each in fields(_Settings))
 """Names of the settings that a calibration is bound to."""
 
-_GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity")
+_GUARD_OPTIONS = (
+    *("n", "include_answer", "temperature", "method", "similarity"),
+    *("min_grounded", "grounding"),
+)
 
 ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
 """Settings of the request for the answer. They are compared only where both the

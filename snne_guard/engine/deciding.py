@@ -12,8 +12,8 @@ from snne_guard.decision.policy import Verdict
 from snne_guard.engine.protocol import Draws, Failure, Outcome, Work
 from snne_guard.engine.state import CallState
 from snne_guard.errors import ConfigurationError, SamplingError, UncertainAnswerError
-from snne_guard.similarity.judge import judge_prompt
 from snne_guard.similarity.json_values import NOT_JSON, read_json
+from snne_guard.similarity.judge import judge_prompt
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
 from snne_guard.spans.grounding import ground, with_support

@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
+from snne_guard.evaluation.grounded import GROUNDED, doubt, paired
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
@@ -24,7 +25,7 @@ from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
-from snne_guard.types import FloatArray, IntArray, Similarity
+from snne_guard.types import FloatArray, IntArray, Similarity, Span
 
 _ENOUGH = 0.95
 _UNGRADED = "no label and nothing to grade by"
@@ -70,6 +71,7 @@ class SentenceRanking:
         accuracy: Share of right sentences.
         auroc: Of all sentences; NaN where all are right, or all wrong.
         within: Mean over the answers that have right and wrong ones; NaN without any.
+        grounded: AUROC of ``grounded`` of all sentences; None unless each has a number.
     """
 
     answers: int
@@ -77,6 +79,7 @@ class SentenceRanking:
     accuracy: float
     auroc: float
     within: float
+    grounded: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +173,8 @@ def evaluate(
     one that does not beat it is not worth its samples. If recordings have self-checks
     or views, recipes, which are ways to spend a guard's calls, are compared as well. If
     they have ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are
-    ranked too.
+    ranked too. If all have a ``context``, so are how far it supports the answers
+    (``grounded``), and the mean rank of that and the first method.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -214,7 +218,8 @@ def evaluate(
     """
     rows, skipped = _planned(methods, similarity)
     recipes = RecipeTable(calls=calls, prices=prices)
-    sentences: list[tuple[list[float], Sequence[int]]] = []
+    sentences: list[tuple[list[Span], Sequence[int]]] = []
+    doubts: list[float] = []
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
     columns = [array("d") for _ in rows]
@@ -225,7 +230,7 @@ def evaluate(
         n_read += 1
         if "sentence_labels" in recording.extra:
             spans, labels = labelled_spans(recording.to_dict())
-            sentences.append(([span.uncertainty for span in spans], labels))
+            sentences.append((spans, labels))
         if grade is None:
             left_out[_UNGRADED] += 1
             continue
@@ -243,6 +248,7 @@ def evaluate(
             column.append(value)
         ids.append(recording.id)
         grades.append(grade)
+        doubts.append(doubt(recording))
     if not ids:
         whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
         msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
@@ -262,6 +268,14 @@ def evaluate(
         for row in rows
         if row.name not in uncertainties
     }
+    first, *_ = uncertainties
+    white_box = {row.name for row in rows if row.method.white_box}
+    supported = np.array(doubts)[complete]
+    if not np.isnan(supported).any():
+        pair = paired(uncertainties[first], supported)
+        uncertainties |= {GROUNDED: supported, f"{first} and {GROUNDED}": pair}
+    elif not np.isnan(supported).all():
+        skipped[GROUNDED] = "not every question has a context"
     metrics = tuple(TITLES) if correct is not None else tuple(TITLES)[1:]
     figures = bootstrap(
         uncertainties,
@@ -269,11 +283,10 @@ def evaluate(
         metrics=metrics,
         resamples=resamples,
     )
-    first, *_ = uncertainties
     results = [
         MethodResult(
             name=name,
-            white_box=rows[at].method.white_box,
+            white_box=name.removesuffix(f" and {GROUNDED}") in white_box,
             metrics={one: figures.interval(name, one) for one in metrics},
             differences={
                 one: figures.difference(name, first, one)
@@ -281,7 +294,7 @@ def evaluate(
                 if name != first
             },
         )
-        for at, name in zip(places, uncertainties, strict=True)
+        for name in uncertainties
     ]
     return Evaluation(
         name=name,
@@ -402,19 +415,23 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def _ranking(
-    labelled: Sequence[tuple[list[float], Sequence[int]]],
+    labelled: Sequence[tuple[list[Span], Sequence[int]]],
 ) -> SentenceRanking | None:
     """Return how well sentences are ranked, None where there are none."""
-    if not any(us for us, _ in labelled):
+    found = [([one.uncertainty for one in spans], right) for spans, right in labelled]
+    if not any(us for us, _ in found):
         return None
-    each = [auroc(us, right) for us, right in labelled if us]
+    each = [auroc(us, right) for us, right in found if us]
     both = [value for value in each if not math.isnan(value)]
-    uncertainty = np.concatenate([us for us, _ in labelled])
-    correct = np.concatenate([right for _, right in labelled])
+    uncertainty = np.concatenate([us for us, _ in found])
+    correct = np.concatenate([right for _, right in found])
+    grounded = [one.grounded for spans, _ in labelled for one in spans]
+    doubts = [1 - number for number in grounded if number is not None]
     return SentenceRanking(
         answers=len(labelled),
         sentences=len(correct),
         accuracy=float(correct.mean()),
         auroc=auroc(uncertainty, correct),
         within=float(np.mean(both)) if both else math.nan,
+        grounded=auroc(doubts, correct) if len(doubts) == len(correct) else None,
     )

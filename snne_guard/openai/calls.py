@@ -62,7 +62,7 @@ class _Guard:
             keys=(sender.key,),
             question=state.question(chosen, request.question),
             tools_bound=bool(body.get("tools") or body.get("functions")),
-            context=settings.context_of(messages),
+            context=settings.context_of(messages, request.context),
             schema=asks_for_schema(body),
             side_effects=may_act(body),
             retry=not self.client.max_retries,  # one layer retries

@@ -158,7 +158,8 @@ def guard_client(
             and ``on_uncertain``. Three differ. ``fallback`` is the name of another
             model, or a function that takes the request's body and returns a text or
             an answer.
-            ``question`` and ``context`` get the messages of the request.
+            ``question`` and ``context`` get the messages of the request; for a single
+            call, set the context by ``extra_body={"snne_guard_context": ...}``.
             A function as ``on_uncertain`` returns one of the words, or an answer of the
             ``openai`` package.
 

@@ -16,7 +16,7 @@ _RETURNING = frozenset({"tool", "function", "function_call_output"})
 
 
 def context_text(given: object, /) -> str | None:
-    """Return documents as one text, None where there are none.
+    r"""Return documents as one text, None where there are none.
 
     Args:
         given: A text, or a list of texts or of objects with ``page_content``.
@@ -26,13 +26,14 @@ def context_text(given: object, /) -> str | None:
 
     Example:
         >>> context_text(["It is oak.", "It is old."])
-        'It is oak.\\n\\nIt is old.'
+        'It is oak.\n\nIt is old.'
     """
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, list | tuple):
-        texts = [getattr(each, "page_content", each) for each in given]
-        if all(isinstance(text, str) for text in texts):
+        found = [getattr(each, "page_content", each) for each in given]
+        texts = [text for text in found if isinstance(text, str)]
+        if len(texts) == len(found):
             return "\n\n".join(texts)
     msg = (
         "expected the context to be a text, or a list of texts or Documents, got "

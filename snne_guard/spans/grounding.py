@@ -53,10 +53,10 @@ def ground(
 ) -> list[Support]:
     """Return how far documents support each part of an answer.
 
-    By words, a part is supported by its pairs of neighbouring words, of which the first
-    and the last word count as one each. If ``k`` of ``n`` pairs stand nowhere in the
-    documents, it is the smaller of ``1 - k / n`` and ``1 / (1 + k)``. Words tell nothing
-    where answer and documents are in different languages or scripts.
+    By words, a part is supported by its pairs of neighbouring words, and by its first
+    and its last word. If the documents lack ``k`` of these ``n``, ``grounded`` is the
+    smaller of ``1 - k / n`` and ``1 / (1 + k)``. Words tell nothing where answer and
+    documents are in different languages or scripts.
 
     Args:
         answer: The answer.

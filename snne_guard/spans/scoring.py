@@ -198,6 +198,7 @@ def labelled_spans(
         row["samples"],
         sentences=sentences,
         question=row.get("question"),
+        context=row.get("context"),
         similarity=similarity,
     )
     return spans, labels
