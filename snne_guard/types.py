@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
@@ -30,6 +30,10 @@ ToolCalls = Literal["skip", "score"]
 
 Schedule = Literal["concurrent", "answer_first"]
 """Whether samples are drawn together with the answer or after it."""
+
+Grounding = Callable[[Sequence[str], str], ArrayLike]
+"""Takes ``m`` sentences and the documents as one text, and returns ``m`` numbers in
+[0, 1]: 1 where the documents say it, 0 where they do not."""
 
 ContextFrom = Literal["function", "text", "tool_messages", "client"]
 """Where the documents of a call come from: a guard's option ``context``."""
@@ -104,18 +108,6 @@ class SpanSimilarity(Protocol):
         question: str | None = None,
     ) -> FloatArray:
         """Compare every part with every text."""
-        ...
-
-
-class Grounding(Protocol):
-    """Says how far documents support sentences.
-
-    Takes ``m`` sentences and the documents as one text. Returns ``m`` numbers in
-    [0, 1]: 1 where the documents say it, 0 where they do not.
-    """
-
-    def __call__(self, sentences: Sequence[str], context: str, /) -> ArrayLike:
-        """Return a number for each sentence."""
         ...
 
 

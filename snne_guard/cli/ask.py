@@ -45,12 +45,6 @@ def ask(
             exists=True, dir_okay=False, help="File with the text to answer from."
         ),
     ] = None,
-    min_grounded: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Least support by that file to accept, in [0, 1]."
-        ),
-    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
@@ -84,7 +78,6 @@ def ask(
         self_check=self_check,
         spans=spans,
         context=given,
-        min_grounded=min_grounded,
     )
     with asking(f"asking for {n} replies"):
         asked = [*messages_before(model, system), ("human", question)]
