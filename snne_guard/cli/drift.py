@@ -35,9 +35,8 @@ def drift(
     with other settings; 3 the uncertainty has changed.
     """
     stored = Calibration.load(calibration)
-    as_made = stored.guard_settings()
-    for name in ("calibration", "temperature"):
-        as_made.pop(name, None)
+    as_made = stored.guard_options()
+    as_made.pop("temperature", None)
     as_made["views"] = stored.settings.get("views") or [PLAIN]
     scores = score_recordings(
         progress(read_recordings(recording), what="scoring"),

@@ -93,7 +93,7 @@ class Service:
         for name, policy in config.policies.items():
             try:
                 options = guard_options(policy)
-                self._settings[name] = GuardSettings(**options)
+                self._settings[name] = GuardSettings.given(**options)
                 count = partial(metrics.count, name)
                 options["observers"] = [SimpleNamespace(on_assessment=count)]
                 self._guards[name] = guard_client(client, **options)
