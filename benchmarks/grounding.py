@@ -32,6 +32,7 @@ both doubts.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -258,8 +259,69 @@ def own_answers() -> None:
         table({"grounded": doubts}, wrong, passages, "grounded")
 
 
+# -- Attacks ---------------------------------------------------------------------------
+
+
+def attacks() -> None:
+    """Print how far sentences that are copied and falsified are grounded."""
+    contexts = sorted(
+        {row["context"] for file in OWN.glob("*.jsonl") for row in read(file)}
+    )
+    found: dict[str, list[float]] = {}
+    for context in contexts:
+        sentences = [context[start:end] for start, end in cut(context)]
+        for name, falsified in FALSIFIED.items():
+            made = [falsified(one, other) for one, other in pairwise(sentences)]
+            copies = {*made} - {*sentences, ""}
+            found.setdefault(name, []).extend(1 - doubt(one, context) for one in copies)
+    print("\ncopied from the documents and falsified; grounded at most")
+    for name, numbers in found.items():
+        low, middle, high = np.quantile(numbers, [0.1, 0.5, 1])
+        print(
+            f"  {name:36} {len(numbers):3}   {low:.2f} to {high:.2f}, median {middle:.2f}"
+        )
+
+
+def other_number(one: str, _: str) -> str:
+    return re.sub(r"\d", lambda digit: str((int(digit[0]) + 3) % 10), one, count=1)
+
+
+def number_of_another(one: str, other: str) -> str:
+    numbers = [each[0] for each in (NUMBER.search(one), NUMBER.search(other)) if each]
+    return one.replace(*numbers, 1) if len(numbers) == 2 else ""  # noqa: PLR2004 - of each
+
+
+def negated(one: str, _: str) -> str:
+    return re.sub(r"\b(is|was|has)\b", r"\1 not", one, count=1)
+
+
+def first_half_and_second(one: str, other: str) -> str:
+    """Return the start of a sentence and the end of another, at a word of both."""
+    for word in one.split()[1:]:
+        if word in other.split()[1:-1]:
+            return f"{one.split(f' {word} ')[0]} {word} {other.split(f' {word} ')[-1]}"
+    return ""
+
+
+def shuffled(one: str, other: str) -> str:
+    words = f"{one} {other}".split()
+    return " ".join(np.random.default_rng(0).permutation(words))
+
+
+NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+FALSIFIED: Mapping[str, Callable[[str, str], str]] = {
+    "another number": other_number,
+    "the number of another sentence": number_of_another,
+    "not put in": negated,
+    "words of two sentences, shuffled": shuffled,
+    "spliced at a word of both": first_half_and_second,
+    "copied": lambda one, _: f"{one} ",
+}
+
+
 def main() -> int:
     own_answers()
+    attacks()
     if not (FAITHBENCH.exists() and QWEN.exists()):
         print(f"\nskipped: {FAITHBENCH} or {QWEN.name} is not there")
         return 0

@@ -7,7 +7,6 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,14 +15,14 @@ import numpy as np
 from pydantic_core import to_json
 
 from snne_guard.cost import Prices
-from snne_guard.errors import ConfigurationError, InputError, MissingExtraError
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
+from snne_guard.evaluation.grounded import AND_GROUNDED, doubt, grounded_rows
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.spans.grounding import ground, weakest
 from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
 from snne_guard.types import FloatArray, IntArray, Similarity, Span
@@ -38,8 +37,6 @@ TITLES = {
     "prr_normalised": "PRR, normalised",
 }
 """Display names of the metrics of an evaluation."""
-
-_AND_GROUNDED = " and grounded"
 
 BASELINE = "answer_length"
 """The method in every table, so that nobody mistakes length for uncertainty."""
@@ -251,7 +248,7 @@ def evaluate(
             column.append(value)
         ids.append(recording.id)
         grades.append(grade)
-        doubts.append(_doubt(recording))
+        doubts.append(doubt(recording))
     if not ids:
         whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
         msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
@@ -271,7 +268,7 @@ def evaluate(
         for row in rows
         if row.name not in uncertainties
     }
-    uncertainties |= _grounded_rows(uncertainties, np.array(doubts)[complete])
+    uncertainties |= grounded_rows(uncertainties, np.array(doubts)[complete])
     return Evaluation(
         name=name,
         grader=", ".join(dict.fromkeys(grade.grader for grade in ranked)),
@@ -313,7 +310,7 @@ def _results(
     for name in uncertainties:
         yield MethodResult(
             name=name,
-            white_box=name.removesuffix(_AND_GROUNDED) in white_box,
+            white_box=name.removesuffix(AND_GROUNDED) in white_box,
             metrics={one: figures.interval(name, one) for one in metrics},
             differences={
                 one: figures.difference(name, first, one)
@@ -420,33 +417,6 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, IntArray]:
     missing = np.isnan(scores)
     ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
     return ranked, np.flatnonzero(~missing[ranked].any(axis=0))
-
-
-def _doubt(recording: Recording) -> float:
-    """Return 1 - ``grounded`` by words, NaN without a context or the extra ``spans``.
-
-    Where it is unknown, documents support nothing.
-    """
-    if recording.context:
-        with suppress(MissingExtraError):
-            supports = ground(recording.main_answer, recording.context)
-            return 1 - (weakest(supports) or 0.0)
-    return math.nan
-
-
-def _grounded_rows(
-    uncertainties: Mapping[str, FloatArray], doubts: FloatArray
-) -> dict[str, FloatArray]:
-    """Return rows for the doubts, alone and as a pair: the sum of both ranks."""
-    if np.isnan(doubts).any():
-        return {}
-    first, *_ = uncertainties
-    ranks = [
-        np.unique(each, return_inverse=True)[1]
-        for each in (uncertainties[first], doubts)
-    ]
-    pair = np.sum([each / max(1, each.max()) for each in ranks], axis=0)
-    return {"grounded": doubts, first + _AND_GROUNDED: pair}
 
 
 def _ranking(

@@ -26,6 +26,9 @@ _LOOSE = frozenset("()[]*/~-")
 """Signs that words keep or lose with what else stands in their text."""
 
 _NAMED = re.compile(r"[1-9]\d{0,2}(?: \d{3})+(?!\w)|[^\W_]+(?:[.,:'\u2019]\d+)*")
+_OPENING = re.compile(r"[\W_]*[^\W\d_a-z][^\W_A-Z]*+(?= [a-z\d(]|[,;:] )")
+"""A word with a capital at the start of a sentence, which goes on with another word."""
+
 _ENOUGH = 3
 """Function words of one language by which it is told."""
 
@@ -177,13 +180,13 @@ class _Source:
     def missing(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where numbers and names stand that they have nowhere.
 
-        A capital at the start of a part makes no name, unless it is the only word.
+        A capital at the start of a part makes no name, unless the part is that word or
+        another such word follows.
         """
-        found = [*_NAMED.finditer(text)]
-        for place, each in enumerate(found):
+        opening = _OPENING.match(text)
+        for each in _NAMED.finditer(text, opening.end() if opening else 0):
             written = each[0]
-            opens = place == 0 and len(found) > 1 and written.istitle()
-            if opens or not any(sign.isdigit() or sign.isupper() for sign in written):
+            if not any(sign.isdigit() or sign.isupper() for sign in written):
                 continue
             words = {word.strip("-%") for word in _tokens(written)} - FUNCTION_WORDS
             if not words <= self._bare:

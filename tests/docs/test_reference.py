@@ -53,7 +53,7 @@ def test_the_table_of_options_is_that_of_the_guard() -> None:
 def test_every_metadata_key_is_explained() -> None:
     listed = codes([row[0] for row in rows(section("options.md", "Metadata"))])
     span = Span(start=0, end=1, uncertainty=0.0, supported=1)
-    assessment = Assessment(id="1", answer=Reply(text="a"), spans=(span,))
+    assessment = Assessment(id="1", answer=Reply(text="a"), spans=(span,), grounded=0.5)
     assert sorted(listed) == sorted(assessment.to_metadata())
 
 

@@ -34,7 +34,7 @@ SHOWN = {
     "frameworks/with_dask.py": SCORED,
     "frameworks/with_dspy.py": (DECIDED,),
     "frameworks/with_haystack.py": (ANSWER, DECIDED),
-    "frameworks/with_llama_index.py": (ANSWER, RECORD),
+    "frameworks/with_llama_index.py": (ANSWER, RECORD, r"\[\('(accept|flag)', [01]"),
     "frameworks/with_openai_agents.py": (ANSWER, DECIDED),
     "frameworks/with_pydantic_ai.py": (ANSWER, RECORD),
     "frameworks/with_pyspark.py": SCORED,
