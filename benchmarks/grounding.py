@@ -277,9 +277,8 @@ def attacks() -> None:
     print("\ncopied from the documents and falsified; grounded at most")
     for name, numbers in found.items():
         low, middle, high = np.quantile(numbers, [0.1, 0.5, 1])
-        print(
-            f"  {name:36} {len(numbers):3}   {low:.2f} to {high:.2f}, median {middle:.2f}"
-        )
+        figures = f"{low:.2f} to {high:.2f}, median {middle:.2f}"
+        print(f"  {name:36} {len(numbers):3}   {figures}")
 
 
 def other_number(one: str, _: str) -> str:
@@ -287,8 +286,8 @@ def other_number(one: str, _: str) -> str:
 
 
 def number_of_another(one: str, other: str) -> str:
-    numbers = [each[0] for each in (NUMBER.search(one), NUMBER.search(other)) if each]
-    return one.replace(*numbers, 1) if len(numbers) == 2 else ""  # noqa: PLR2004 - of each
+    own, another = NUMBER.search(one), NUMBER.search(other)
+    return one.replace(own[0], another[0], 1) if own and another else ""
 
 
 def negated(one: str, _: str) -> str:
@@ -299,7 +298,8 @@ def first_half_and_second(one: str, other: str) -> str:
     """Return the start of a sentence and the end of another, at a word of both."""
     for word in one.split()[1:]:
         if word in other.split()[1:-1]:
-            return f"{one.split(f' {word} ')[0]} {word} {other.split(f' {word} ')[-1]}"
+            start, _, _ = one.partition(f" {word} ")
+            return f"{start} {word} {other.rpartition(f' {word} ')[2]}"
     return ""
 
 

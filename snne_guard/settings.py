@@ -251,6 +251,11 @@ class GuardSettings:
             return "client"
         return "function" if callable(self.context) else "text"
 
+    def settings_of_call(self, given: object, /) -> dict[str, str]:
+        """Return what a calibration compares of the documents that came with a call."""
+        own = given is not None and self.min_grounded is not None
+        return {"context_from": CLIENT} if own else {}
+
     def context_of(
         self, messages: Sequence[Any], /, given: object = None
     ) -> str | None:

@@ -235,12 +235,12 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
 def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
     """Return what is raised in place of an answer that is withheld."""
     u = assessment.uncertainty
-    if u is None:
+    if "ungrounded" in assessment.reasons:
+        why = "is not grounded in its documents"
+    elif u is None:
         why = "could not be scored"
     elif "uncalibrated" in assessment.reasons:
         why = "is not covered by the calibration"
-    elif "ungrounded" in assessment.reasons:
-        why = "is not grounded in its documents"
     else:
         why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
     return UncertainAnswerError(

@@ -66,6 +66,7 @@ def engine_request(
         answer: An answer that exists already.
     """
     levels = inside.levels
+    context = _of_call(run, "snne_guard_context")
     return Request(
         settings=settings,
         state=state,
@@ -76,13 +77,13 @@ def engine_request(
         ),
         tools_bound=any(level.get("tools") for level in levels),
         structured=structured,
-        context=settings.context_of(messages, _of_call(run, "snne_guard_context")),
+        context=settings.context_of(messages, context),
         schema=any(map(asks_for_schema, levels)),
         side_effects=any(map(may_act, levels)),
         retry=not inside.retries_itself,
         answer=None if answer is None else _response(as_message(answer)),
         observers=observers,
-        answer_settings=inside.answer_settings,
+        answer_settings=inside.answer_settings | settings.settings_of_call(context),
         run_id=None if run is None else str(run.run_id),
     )
 

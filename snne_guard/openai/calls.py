@@ -68,7 +68,8 @@ class _Guard:
             retry=not self.client.max_retries,  # one layer retries
             answer=given,
             observers=self.observers,
-            answer_settings=request.answer_settings,
+            answer_settings=request.answer_settings
+            | settings.settings_of_call(request.context),
         )
         return engine_request, sender
 
