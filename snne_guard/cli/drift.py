@@ -37,6 +37,7 @@ def drift(
     stored = Calibration.load(calibration)
     as_made = stored.guard_options()
     as_made.pop("temperature", None)
+    as_made["context_from"] = stored.settings.get("context_from") or "function"
     as_made["views"] = stored.settings.get("views") or [PLAIN]
     scores = score_recordings(
         progress(read_recordings(recording), what="scoring"),

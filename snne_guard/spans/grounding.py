@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from numpy.typing import ArrayLike
 
 from snne_guard.arrays import as_numbers
-from snne_guard.errors import ConfigurationError, ScoringError, SnneGuardError
+from snne_guard.errors import ConfigurationError
 from snne_guard.similarity import resolve_similarity
 from snne_guard.similarity.content import WeighedWords
 from snne_guard.similarity.cross_encoder import CrossEncoder
@@ -68,8 +68,8 @@ def ground(
         parts: The parts of the answer; None cuts it.
 
     Raises:
-        ScoringError: What grounds failed, or gave something else than a number in
-            [0, 1] for each part.
+        InputError: What grounds gave something else than a number in [0, 1] for each
+            part.
 
     Example:
         >>> ground("It is oak. It is red.", "The lamp: it is oak.")[0].grounded
@@ -81,7 +81,9 @@ def ground(
     foreign = source.is_foreign(answer)
     grounded: Sequence[float | None] = [None] * len(parts)
     if by is not None and parts:
-        grounded = _numbers(by, texts, context)
+        given, shape = by(texts, context), (len(parts),)
+        numbers = as_numbers(given, what="grounded", shape=shape, least=0, most=1)
+        grounded = numbers.tolist()
     elif not foreign:
         grounded = [source.support(text) for text in texts]
     missing = [
@@ -146,19 +148,6 @@ def _by_model(model: NLI | CrossEncoder) -> Grounding:
     return numbers
 
 
-def _numbers(by: Grounding, texts: Sequence[str], context: str) -> list[float]:
-    try:
-        shape = (len(texts),)
-        given = by(texts, context)
-        found = as_numbers(given, what="grounded", shape=shape, least=0, most=1)
-    except SnneGuardError:
-        raise
-    except Exception as error:
-        msg = f"what grounds the answer failed with {type(error).__name__}"
-        raise ScoringError(msg) from error
-    return [*map(float, found)]
-
-
 class _Source:
     """The words of documents, and which of them are neighbours."""
 
@@ -203,8 +192,9 @@ class _Source:
 
 
 def _tokens(text: str) -> list[str]:
-    """Return words, numbers and signs; a block of code is its words too."""
-    tokens = WeighedWords(plain(text.replace("`", " "))).tokens
+    """Return words, numbers and signs, those of code and of links' addresses too."""
+    shown = plain(text.replace("`", " ").replace("](", "] ("))
+    tokens = WeighedWords(shown).tokens
     return [token for token in tokens if token not in _LOOSE]
 
 

@@ -176,3 +176,14 @@ def test_calibrate_declares_the_limit(tmp_path: Path) -> None:
         model = chat_openai(server, model="m")
         guard = SNNEGuard(model, calibration=out, context="tool_messages")
         assert guard.settings.policy.min_grounded == 0.5
+
+
+@pytest.mark.parametrize("source", ["function", "client"])
+def test_drift_compares_with_the_same_limit(tmp_path: Path, source: str) -> None:
+    recording, out = tmp_path / "r.jsonl", tmp_path / "guard.json"
+    recording.write_text("\n".join(json.dumps(row.to_dict()) for row in rows()))
+    options = ("--min-grounded", "0.5", "--context-from", source)
+    command("calibrate", recording, "--out", out, "--error-rate", "0.1", *options)
+    found = command("drift", out, recording)
+    assert found.exit_code == 0, found.output
+    assert "40 answers without a score were left out" in found.output
