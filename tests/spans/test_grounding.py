@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -333,3 +334,22 @@ def test_documents_become_one_text() -> None:
 )
 def test_tools_of_this_turn_bring_documents(messages: Any, texts: list[str]) -> None:
     assert tool_texts(messages) == texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "labels"),
+    [
+        ("nli", ("contradiction", "neutral", "entailment")),
+        ("cross_encoder", ("supported",)),
+    ],
+)
+def test_a_real_model_gives_numbers(
+    family: str, labels: tuple[str, ...], tmp_path: Path
+) -> None:
+    from tests.similarity.support import save_classifier
+
+    _, by = resolve_grounding(f"{family}:{save_classifier(tmp_path, labels)}")
+    found = ground("it is paris. it is rome.", "it is paris. " * 500, by=by)
+    assert len(found) == 2
+    assert all(each.grounded is not None for each in found)
