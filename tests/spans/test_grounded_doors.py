@@ -63,6 +63,22 @@ def test_a_fallback_answers_what_the_documents_do_not_say() -> None:
         assert guard.invoke("x?").text == "No document says it."
 
 
+def test_a_structured_answer_is_never_grounded() -> None:
+    schema = {
+        "title": "Lamp",
+        "type": "object",
+        "properties": {"of": {"type": "string"}},
+    }
+    with Server(always('{"of": "oak"}')) as server:
+        guard = guarded(server, context='{"of": "oak"}', min_grounded=0.0)
+        chain = guard.with_structured_output(schema, include_raw=True)
+        record = metadata_of(chain.invoke("x?")["raw"])
+        assert (record["decision"], record["reasons"]) == ("flag", ["ungrounded"])
+        strict = guarded(server, min_grounded=0.0, on_uncertain="refuse")
+        with pytest.raises(UncertainAnswerError):
+            strict.with_structured_output(schema).invoke("x?")
+
+
 @pytest.mark.parametrize("way", CALLS)
 @pytest.mark.parametrize(
     "given", [WHOLE, [HALF, "Ida made it."], [Document(WHOLE)], ["Nothing."], []]
