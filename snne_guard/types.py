@@ -213,7 +213,6 @@ _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
     *("threshold", "certified", "p_wrong", "decision", "n_requested", "n_used"),
 )
-_GROUNDED = ("grounded", "min_grounded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +286,7 @@ class Assessment:
         if self.spans is not None:
             spans["spans"] = [span.to_dict() for span in self.spans]
             spans["span_threshold"] = self.span_threshold
-        grounding = {name: getattr(self, name) for name in _GROUNDED}
+        grounding = {"grounded": self.grounded, "min_grounded": self.min_grounded}
         return {
             **{name: getattr(self, name) for name in _IN_METADATA},
             **(grounding if any(v is not None for v in grounding.values()) else {}),

@@ -32,10 +32,10 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
         verdict = policy.unscored(grounded=call.grounded)
     else:
         covered = _is_covered(call, score)
-        if covered:
-            call.guarantees = _guarantees(call, score)
-        else:
+        if not covered:
             call.note("uncalibrated")
+        elif policy.is_grounded(call.grounded):
+            call.guarantees = _guarantees(call, score)
         verdict = policy.scored(
             score.uncertainty, grounded=call.grounded, covered=covered
         )

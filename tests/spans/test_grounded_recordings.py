@@ -101,6 +101,17 @@ def test_a_calibration_is_bound_to_what_grounds(options: Any, differs: Any) -> N
     assert "uncalibrated" in other["reasons"]
 
 
+def test_nothing_is_guaranteed_of_an_answer_that_is_not_grounded() -> None:
+    settings = {"min_grounded": 0.5, "grounding": "words", "context_from": "function"}
+    made = calibration(model="test-model", **settings)
+    with Server(always(ANSWER)) as server:
+        for context, certified in ((WHOLE, True), (HALF, False)):
+            guard = guarded(server, calibration=made, context=lambda _, c=context: c)
+            record = metadata_of(guard.invoke("x?"))
+            assert record["certified"] is certified
+            assert (record["p_wrong"] is not None) is certified
+
+
 def test_a_calibration_without_documents_takes_none() -> None:
     with Server(always(ANSWER)) as server, pytest.raises(ConfigurationError):
         made = calibration(model="test-model")
