@@ -18,7 +18,7 @@ from snne_guard.checks import (
     check_number,
     check_whole,
 )
-from snne_guard.cost import Prices
+from snne_guard.cost import Cost, Prices
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.decision.policy import Policy
@@ -27,12 +27,16 @@ from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.cutting import cutters
-from snne_guard.spans.documents import CLIENT, TOOL_MESSAGES, context_text, tool_texts
+from snne_guard.spans.documents import (
+    CLIENT,
+    check_documents,
+    documents_of,
+    source_of,
+)
 from snne_guard.spans.grounding import resolve_grounding
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
     Assessment,
-    ContextFrom,
     Grounding,
     Observer,
     OnError,
@@ -50,7 +54,8 @@ REFUSAL = "I am not certain enough of the answer to give one."
 _KINDS: dict[str, tuple[type, ...]] = {
     "calibration": (Calibration, str, PathLike, NoneType),
     "observers": (list, tuple),
-    "prices": (Prices, NoneType),
+    "other_models": (list, tuple),
+    "prices": (Prices, Mapping, NoneType),
     "refusal": (str, NoneType),
     "self_check": (bool, SelfCheck),
     "views": (list, tuple),
@@ -73,7 +78,8 @@ def is_disabled() -> bool:
 class GuardOptions(TypedDict, total=False):
     """The options that all guards take; ``SNNEGuard`` says what each means.
 
-    The type of a fallback differs from door to door, so it is not among them.
+    The types of a fallback and of other models differ from door to door, so they are
+    not among them.
     """
 
     n: int | None
@@ -93,7 +99,7 @@ class GuardOptions(TypedDict, total=False):
     sample_timeout: float | None
     max_concurrency: int | None
     sample_rate: float
-    prices: Prices | None
+    prices: Prices | Mapping[str, Prices] | None
     observers: Sequence[Observer]
     self_check: bool | SelfCheck | None
     views: Sequence[str | View] | None
@@ -109,6 +115,7 @@ class GuardSettings:
     """The options of a guard, as ``SNNEGuard`` documents them, and one more.
 
     Attributes:
+        other_models: Names of the other models; the doors have the models themselves.
         include_answer: Whether the answer is in the reply set; in the paper it is not.
         self_check_used: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
@@ -142,7 +149,7 @@ class GuardSettings:
     sample_timeout: float | None = None
     max_concurrency: int | None = None
     sample_rate: float = 1.0
-    prices: Prices | None = None
+    prices: Prices | Mapping[str, Prices] | None = None
     observers: Sequence[Observer] = ()
     self_check: bool | SelfCheck = False
     views: Sequence[str | View] = ()
@@ -151,6 +158,7 @@ class GuardSettings:
     context: str | Sequence[Any] | Callable[[Any], Any] | None = None
     min_grounded: float | None = None
     grounding: str | Grounding = "words"
+    other_models: Sequence[str] = ()
     include_answer: bool = True
     self_check_used: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
@@ -163,8 +171,9 @@ class GuardSettings:
     def __post_init__(self) -> None:
         # In this order, since each step relies on those before it: kinds first, so that
         # no later check fails on a wrong type; the self-check, which ``n`` counts; the
-        # calibration, which sets the policy and may name the method; the views, which
-        # may settle it; and the method last, when all that it depends on is known.
+        # calibration, which sets the policy and may name the method; the views and the
+        # other models, which may settle it; and the method last, when all that it
+        # depends on is known.
         self._check_kinds()
         turn = SelfCheck() if self.self_check is True else self.self_check
         self._set("self_check_used", turn or None)
@@ -184,8 +193,9 @@ class GuardSettings:
         self._set("ground_by", ground_by)
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
-        if self.drawn_views and self.method == "auto":
-            self._set("method", "snne")  # some views leave no log-probabilities
+        # Some views leave no log-probabilities, and those of two models do not compare.
+        if (self.drawn_views or self.other_models) and self.method == "auto":
+            self._set("method", "snne")
         self._check_method()
 
     @classmethod
@@ -224,7 +234,7 @@ class GuardSettings:
     @property
     def reply_set_size(self) -> int:
         """Replies of the reply set that are drawn."""
-        return self.n_samples + self.include_answer
+        return self.n_samples + len(self.other_models) + self.include_answer
 
     @property
     def withholds(self) -> bool:
@@ -234,22 +244,31 @@ class GuardSettings:
 
     @property
     def n_samples(self) -> int:
-        """Samples that are drawn in addition to the answer."""
-        return self.n - 1 - bool(self.self_check_used)
+        """Samples of the guarded model that are drawn in addition to the answer."""
+        return self.n - 1 - len(self.other_models) - bool(self.self_check_used)
+
+    def price_of(
+        self, cost: Cost, /, *, model: str | None, other: bool = False
+    ) -> float | None:
+        """Return what a model's tokens cost, None where its price is unknown.
+
+        Args:
+            cost: What it took.
+            model: Name of the model.
+            other: Whether it is another one than the guarded model, whose price it is
+                where ``prices`` name none.
+        """
+        prices = self.prices
+        if isinstance(prices, Mapping):
+            prices = None if model is None else prices.get(model)
+        elif other:
+            prices = None
+        return None if prices is None else prices.of(cost)
 
     def similarity_for(self, method: Method, /) -> str | Similarity:
         """Return what a method compares replies with."""
         given = self.similarity
         return method.default_similarity if given is None else given
-
-    @property
-    def context_from(self) -> ContextFrom:
-        """Where documents come from, as a calibration names it."""
-        if self.context == TOOL_MESSAGES:
-            return "tool_messages"
-        if self.context == CLIENT:
-            return "client"
-        return "function" if callable(self.context) else "text"
 
     def settings_of_call(self, given: object, /) -> dict[str, str]:
         """Return what a calibration compares of the documents that came with a call."""
@@ -259,22 +278,8 @@ class GuardSettings:
     def context_of(
         self, messages: Sequence[Any], /, given: object = None
     ) -> str | None:
-        """Return the documents that the model was given, None if unknown.
-
-        Args:
-            messages: The conversation.
-            given: What came with this call, which takes the place of the option.
-
-        Raises:
-            ConfigurationError: They are neither a text nor a list of texts.
-        """
-        if given is None and self.context != CLIENT:
-            given = self.context
-            if given == TOOL_MESSAGES:
-                given = tool_texts(messages)
-            elif callable(given):
-                given = given(messages)
-        return context_text(given)
+        """Return the documents of a call, as ``documents_of`` does."""
+        return documents_of(self.context, messages, given)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
@@ -297,7 +302,7 @@ class GuardSettings:
                 **known,
                 "min_grounded": self.min_grounded,
                 "grounding": self.grounding_name if grounds else None,
-                "context_from": self.context_from if grounds else None,
+                "context_from": source_of(self.context) if grounds else None,
                 "n": self.n,
                 "include_answer": self.include_answer,
                 "temperature": self.temperature,
@@ -307,6 +312,7 @@ class GuardSettings:
                 "self_check": turn and turn.prompt,
                 "self_check_weight": turn and turn.weight,
                 "views": [view.name for view in self.drawn_views],
+                "other_models": sorted(self.other_models),
             }
         )
 
@@ -323,6 +329,13 @@ class GuardSettings:
                     f"{type(observer).__name__} has none"
                 )
                 raise ConfigurationError(msg)
+        for name in self.other_models:
+            _check_kind(name, str, what="the name of an other model")
+        self._set("other_models", tuple(self.other_models))
+        if len({*self.other_models}) < len(self.other_models):
+            names = ", ".join(self.other_models)
+            msg = f"expected other models of different names, got {names}"
+            raise ConfigurationError(msg)
         check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
         check_choice(self.schedule, get_args(Schedule), what="schedule")
         if self.question is not None:
@@ -333,16 +346,22 @@ class GuardSettings:
             check_function(self.on_uncertain, what=what)
 
     def _check_numbers(self) -> None:
-        what = "n, with a self-check," if self.self_check_used else "n"
-        least = 2 + bool(self.self_check_used) + (not self.include_answer)
+        others, self_check = len(self.other_models), bool(self.self_check_used)
+        besides = [f"{others} other model{'s' * (others > 1)}"] * bool(others)
+        besides += ["a self-check"] * self_check
+        what = f"n, with {' and '.join(besides)}," if besides else "n"
+        least = 2 + others + self_check + (not self.include_answer)
         check_whole(self.n, what=what, least=least)
         # A slip of the keyboard must not plan for so many draws that memory ends.
         check_whole(self.n, what=what, least=least, most=10_000)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
-        for price in ("prompt", "completion", "cached", "cache_creation"):
-            if (per_million := getattr(self.prices, price, None)) is not None:
-                check_number(per_million, what=f"the price {price}", least=0)
+        given = self.prices
+        for prices in given.values() if isinstance(given, Mapping) else [given]:
+            _check_kind(prices, Prices, NoneType, what="prices")
+            for price in ("prompt", "completion", "cached", "cache_creation"):
+                if (per_million := getattr(prices, price, None)) is not None:
+                    check_number(per_million, what=f"the price {price}", least=0)
         for name in ("timeout", "sample_timeout"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), what=name, above=0)
@@ -354,6 +373,13 @@ class GuardSettings:
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
+        if self.other_models and method.needs_logprobs:
+            msg = (
+                f"the method {method.name!r} needs log-probabilities, and those of two "
+                "models do not compare: with other_models take one that needs none, "
+                'such as "snne"'
+            )
+            raise ConfigurationError(msg)
         beyond = sorted(method.needs & _NOT_IN_REPLIES)
         if beyond:
             msg = (
@@ -386,10 +412,7 @@ class GuardSettings:
         cutters()  # so that a missing extra is an error here and not in a call
         if self.span_threshold is not None:
             Threshold.fixed(self.span_threshold)
-        if callable(self.context):
-            check_function(self.context, what="context, unless it is a text,")
-        else:
-            context_text(self.context)
+        check_documents(self.context)
         if self.spans is False:
             return None
         given = None if self.spans is True else self.spans

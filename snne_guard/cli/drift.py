@@ -39,6 +39,7 @@ def drift(
     as_made.pop("temperature", None)
     as_made["context_from"] = stored.settings.get("context_from") or "function"
     as_made["views"] = stored.settings.get("views") or [PLAIN]
+    as_made["other_models"] = stored.settings.get("other_models") or []
     scores = score_recordings(
         progress(read_recordings(recording), what="scoring"),
         # A recording that names no model is taken to be of the calibration's.

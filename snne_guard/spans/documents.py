@@ -3,16 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError
+from snne_guard.types import ContextFrom
 
-TOOL_MESSAGES, CLIENT = "tool_messages", "client"
-"""What ``context`` may say in place of a text: what the tools of this turn returned,
-and what comes with each call alone."""
+_TOOL_MESSAGES: Final = "tool_messages"
+CLIENT: Final = "client"
+"""The option ``context`` where only what comes with a call counts."""
 
 _ASKING = frozenset({"human", "user"})
 _RETURNING = frozenset({"tool", "function", "function_call_output"})
+
+
+def source_of(option: object, /) -> ContextFrom:
+    """Return where documents come from by the option ``context``."""
+    if option == _TOOL_MESSAGES:
+        return _TOOL_MESSAGES
+    if option == CLIENT:
+        return CLIENT
+    return "function" if callable(option) else "text"
+
+
+def check_documents(option: object, /) -> None:
+    """Raise ConfigurationError for an option ``context`` that makes no sense."""
+    if callable(option):
+        check_function(option, what="context, unless it is a text,")
+    else:
+        context_text(option)
+
+
+def documents_of(
+    option: object, messages: Sequence[Any], given: object = None, /
+) -> str | None:
+    """Return the documents that the model was given, None if unknown.
+
+    Args:
+        option: The option ``context`` of a guard.
+        messages: The conversation.
+        given: What came with this call, which takes the place of the option.
+
+    Raises:
+        ConfigurationError: They are neither a text nor a list of texts.
+    """
+    if given is None and option != CLIENT:
+        given = option
+        if option == _TOOL_MESSAGES:
+            given = tool_texts(messages)
+        elif callable(option):
+            given = option(messages)
+    return context_text(given)
 
 
 def context_text(given: object, /) -> str | None:

@@ -39,6 +39,7 @@ SHOWN = {
         "replies compared: 5",
         r"grounded: [01]\.",
     ),
+    "second_opinion.py": (r"Istanbul \| with a second opinion: .*flag",),
     "spans.py": ("said by", "grounded", r"\[\?\]"),
     "frameworks/with_dask.py": SCORED,
     "frameworks/with_dspy.py": (DECIDED,),
