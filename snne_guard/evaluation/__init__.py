@@ -27,7 +27,6 @@ from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
 from snne_guard.evaluation.ranking import (
     Evaluation,
     MethodResult,
-    SentenceRanking,
     evaluate,
 )
 from snne_guard.evaluation.recordings import (
@@ -39,6 +38,8 @@ from snne_guard.evaluation.recordings import (
     shard_of,
     write_recordings,
 )
+from snne_guard.evaluation.sentences import SentenceRanking
+from snne_guard.evaluation.tables import read_rows, score_frame
 
 __all__ = [
     "GRADERS",
@@ -68,8 +69,10 @@ __all__ = [
     "read_labelled",
     "read_questions",
     "read_recordings",
+    "read_rows",
     "resolve_grader",
     "risk_coverage",
+    "score_frame",
     "shard_of",
     "squad_f1",
     "word_f1",
