@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from snne_guard.cost import Prices
+from snne_guard.errors import ConfigurationError
 
 Model = Annotated[
     str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")
@@ -39,6 +41,15 @@ Shard = Annotated[
     str | None,
     typer.Option(
         metavar="K/N", help="Take only part K of N of the questions, split by id."
+    ),
+]
+
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD=COLUMN",
+        help="Column of a CSV file that holds a field; again for a list in several. "
+        "Repeatable.",
     ),
 ]
 
@@ -75,3 +86,19 @@ def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
         return None
     prompt, completion, cached = values
     return Prices(prompt=prompt, completion=completion, cached=cached)
+
+
+def columns_of(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """Return the columns that ``--column`` gives, by field.
+
+    Raises:
+        ConfigurationError: One is not FIELD=COLUMN.
+    """
+    columns: dict[str, list[str]] = {}
+    for text in given or ():
+        field, equals, name = text.partition("=")
+        if not (field and equals and name):
+            msg = f"expected --column FIELD=COLUMN, got {text!r}"
+            raise ConfigurationError(msg)
+        columns.setdefault(field, []).append(name)
+    return columns

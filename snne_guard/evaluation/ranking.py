@@ -255,7 +255,8 @@ def evaluate(
     scores: FloatArray = np.array(columns)
     places, complete = _comparable(scores)
     left_out["not scored by every ranked method"] = len(kept) - len(complete)
-    ids, grades, never = zip(*(kept[at] for at in complete), strict=True)
+    complete_rows = [*zip(*(kept[at] for at in complete), strict=True)]
+    ids, grades, never = complete_rows or [()] * 3
     quality: FloatArray = np.array([grade.quality for grade in grades])
     verdicts = [grade.correct for grade in grades]
     correct = None if None in verdicts else np.array(verdicts, dtype=np.float64)

@@ -1,0 +1,186 @@
+"""An evaluation as one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from snne_guard.decision import Threshold
+from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.evaluation.accepting import error_at, in_words
+from snne_guard.evaluation.findings import advice, findings
+from snne_guard.evaluation.plots import (
+    LINE,
+    OTHERS,
+    QUIET,
+    RIGHT,
+    WRONG,
+    judged,
+    plot_calibration,
+    plot_methods,
+    plot_recipes,
+    plot_risk_coverage,
+    plot_uncertainty,
+)
+from snne_guard.evaluation.ranking import TITLES, Evaluation
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLOURS = {
+    RIGHT: "var(--right)",
+    WRONG: "var(--wrong)",
+    LINE: "var(--line)",
+    OTHERS: "var(--others)",
+    QUIET: "var(--quiet)",
+    "#1b2230": "var(--text)",
+}
+_COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+_EXAMPLES = 5  # answers of each kind that are shown
+
+
+def report(
+    evaluations: Iterable[Evaluation],
+    /,
+    *,
+    max_error: float = 0.1,
+    texts: Callable[[Evaluation], Iterable[Recording]] | None = None,
+) -> str:
+    """Return a page of HTML on evaluations, with a section for each.
+
+    It loads nothing, and has no text of a question or an answer unless these are given.
+
+    Args:
+        evaluations: What ``evaluate`` returned.
+        max_error: The error rate among accepted answers whose threshold is shown.
+        texts: Returns the recordings of an evaluation, of which those are shown that
+            fooled the guard, and those that it held back wrongly.
+
+    Raises:
+        MissingExtraError: jinja2, matplotlib, scipy or scikit-learn is not installed.
+    """
+    try:
+        import jinja2
+        import matplotlib.figure  # noqa: F401 - before anything is drawn
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "jinja2", extra="eval") from error
+    page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    # What is on the page is shown as it is: no control character, and no tag.
+    environment = jinja2.Environment(
+        autoescape=True, finalize=_shown, trim_blocks=True, lstrip_blocks=True
+    )
+    sections = [_section(each, max_error, texts) for each in evaluations]
+    return environment.from_string(page).render(sections=sections, titles=TITLES)
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401 - what the template prints
+    plain = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value, lines=True) if plain else value
+
+
+def _section(
+    evaluation: Evaluation,
+    max_error: float,
+    texts: Callable[[Evaluation], Iterable[Recording]] | None,
+) -> dict[str, Any]:
+    try:
+        u, correct = judged(evaluation)
+        both = len(set(correct.tolist())) > 1
+    except InputError:
+        u = correct = np.array([])
+        both = False
+    threshold = None
+    if both:
+        threshold = Threshold.for_error_rate(u, correct, alpha=max_error)
+    plots: dict[str, Callable[..., Axes]] = {
+        "uncertainty": plot_uncertainty,
+        "risk": partial(plot_risk_coverage, threshold=threshold),
+        "calibration": plot_calibration,
+        "methods": plot_methods,
+        "recipes": plot_recipes,
+    }
+    few = {"methods"} if not both else plots.keys()
+    never = sum(evaluation.never_accepted.values())
+    return {
+        "evaluation": evaluation,
+        "findings": [*findings(evaluation)],
+        "advice": next(advice(evaluation, threshold)),
+        "never": [(in_words(k), n) for k, n in evaluation.never_accepted.items()],
+        "n_never": never,
+        "plots": {
+            name: _svg(plots[name], evaluation, name) for name in plots if name in few
+        },
+        "accepted": [
+            (share, round(share * len(u)), error_at(u, correct, share))
+            for share in (_COVERAGES if both else ())
+        ],
+        "threshold": threshold,
+        "max_error": max_error,
+        "examples": _examples(evaluation, texts(evaluation))
+        if texts and both
+        else None,
+    }
+
+
+def _examples(
+    evaluation: Evaluation, rows: Iterable[Recording]
+) -> list[tuple[str, list[tuple[float, Recording]]]]:
+    """Return the wrong answers of lowest ``u``, and the right ones of highest."""
+    u, correct = judged(evaluation)
+    order = [at for at in np.argsort(u, kind="stable") if np.isfinite(u[at])]
+    wrong = [at for at in order if not correct[at]][:_EXAMPLES]
+    right = [at for at in reversed(order) if correct[at]][:_EXAMPLES]
+    wanted = {evaluation.ids[at] for at in (*wrong, *right)}
+    found = {row.id: row for row in rows if row.id in wanted}
+
+    def shown(places: Sequence[int]) -> list[tuple[float, Recording]]:
+        ids = [(float(u[at]), evaluation.ids[at]) for at in places]
+        return [(value, found[name]) for value, name in ids if name in found]
+
+    return [
+        ("Wrong answers with the lowest u, which fooled the guard", shown(wrong)),
+        ("Right answers with the highest u, held back first", shown(right)),
+    ]
+
+
+def _svg(plot: Callable[..., Axes], evaluation: Evaluation, name: str) -> str | None:
+    """Return a plot as SVG in the page's own colours and font, None without data."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    ink = "#1b2230"
+    named = (
+        "text.color",
+        "axes.edgecolor",
+        "axes.labelcolor",
+        "xtick.color",
+        "ytick.color",
+    )
+    rows = len(evaluation.rows) if name == "methods" else 10
+    height = min(3.2, max(1.6, 0.22 * rows + 0.8))
+    style: dict[Any, Any] = {**dict.fromkeys(named, ink), "svg.fonttype": "none"}
+    with mpl.rc_context({**style, "svg.hashsalt": "snne-guard", "font.size": 9}):
+        figure = Figure(figsize=(5, height), layout="constrained")
+        try:
+            plot(evaluation, ax=figure.subplots())
+        except InputError:
+            return None
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    svg = stream.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # The metadata and namespaces are addresses, which a page inside HTML does without.
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"| (?:width|height)="[\d.]+pt"', "", svg)
+    svg = re.sub(r'(id="|url\(#|href="#)', rf"\1{name}-", svg)
+    for colour, variable in _COLOURS.items():
+        svg = svg.replace(colour, variable)
+    return svg
