@@ -29,6 +29,9 @@ class Frame(Protocol):
 
 
 _LISTS = frozenset({"answers", "samples", "main_logprobs", "token_logprobs"})
+_EMPTY = {"question": None, "main_answer": ""}
+"""Fields of which an empty cell says something."""
+
 _OBJECTS = frozenset({"settings", "drawn"})
 
 
@@ -106,9 +109,10 @@ def _fields(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
             known = [each for each in cells if each not in (None, "")]
             if known:
                 made[field] = [value for each in known for value in _values(each)]
-        elif cells[0] not in (None, "") or field == "main_answer":
-            value = cells[0]
-            made[field] = _json(value) if field in _OBJECTS else value or ""
+        elif cells[0] not in (None, ""):
+            made[field] = _json(cells[0]) if field in _OBJECTS else cells[0]
+        elif field in _EMPTY:
+            made[field] = _EMPTY[field]
     if "main_answer" in made:
         made.setdefault("samples", [])
     made.setdefault("id", f"q-{digest(made.get('question'), made.get('context'))}")
