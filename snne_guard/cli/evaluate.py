@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -20,11 +19,12 @@ from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Evaluation, Recording, read_labelled
 from snne_guard.evaluation.accepting import in_words
+from snne_guard.evaluation.findings import skipped_by_reason
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
 from snne_guard.evaluation.recipes import RecipeComparison
-from snne_guard.evaluation.report import report as make_report
+from snne_guard.evaluation.report import html_report
 from snne_guard.evaluation.tables import Columns
 from snne_guard.files import replace_file
 from snne_guard.text import printable
@@ -117,7 +117,7 @@ def evaluate(
     file cannot be ranked.
     """
     if report is not None:  # a missing package ends it before anything is computed
-        make_report([])
+        html_report([])
     limits = Limits.of(fail_under or (), max_error, at_coverage)
     columns = options.columns_of(column)
     check_outputs(
@@ -156,7 +156,7 @@ def evaluate(
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
     if report is not None:
-        page = make_report(
+        page = html_report(
             evaluations,
             max_error=max_error or 0.1,
             texts=_recordings(columns) if show_texts else None,
@@ -200,10 +200,7 @@ def _print(console: Console, evaluation: Evaluation) -> None:
         _print_line(console, f"{told}: {in_words(code)}")
     titles = ["method", "box", *map(TITLES.__getitem__, evaluation.metrics)]
     console.print(_table([*titles, "difference"], _method_rows(evaluation)))
-    skipped: defaultdict[str, list[str]] = defaultdict(list)
-    for name, why in evaluation.skipped.items():
-        skipped[why].append(name)
-    for why, names in skipped.items():
+    for why, names in skipped_by_reason(evaluation).items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
     if (found := evaluation.sentences) is not None:
         _print_line(

@@ -24,6 +24,13 @@ from snne_guard.evaluation.metrics import (
     risk_coverage,
 )
 from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
+from snne_guard.evaluation.plots import (
+    plot_calibration,
+    plot_methods,
+    plot_recipes,
+    plot_risk_coverage,
+    plot_uncertainty,
+)
 from snne_guard.evaluation.ranking import (
     Evaluation,
     MethodResult,
@@ -38,6 +45,7 @@ from snne_guard.evaluation.recordings import (
     shard_of,
     write_recordings,
 )
+from snne_guard.evaluation.report import html_report
 from snne_guard.evaluation.sentences import SentenceRanking
 from snne_guard.evaluation.tables import read_rows, score_frame
 
@@ -62,9 +70,15 @@ __all__ = [
     "calibrate",
     "evaluate",
     "graded",
+    "html_report",
     "math_verify",
     "merge_recordings",
     "numeric_match",
+    "plot_calibration",
+    "plot_methods",
+    "plot_recipes",
+    "plot_risk_coverage",
+    "plot_uncertainty",
     "prr",
     "read_labelled",
     "read_questions",

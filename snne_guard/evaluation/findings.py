@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 
 from snne_guard.decision import Threshold
@@ -34,9 +35,17 @@ def findings(evaluation: Evaluation, /) -> Iterator[str]:
         left = error_at(evaluation.u, correct, _SHARE)
         if not math.isnan(left):
             yield (
-                f"Accept the most certain {_SHARE:.0%}, and {left:.1%} of them are "
-                f"wrong, not {wrong / n:.1%}."
+                f"Accept the most certain {_SHARE:.0%}: {left:.1%} of them are wrong, "
+                f"for {wrong / n:.1%} of all."
             )
+
+
+def skipped_by_reason(evaluation: Evaluation, /) -> dict[str, list[str]]:
+    """Return the methods that were not ranked, by the reason."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for name, why in evaluation.skipped.items():
+        names[why].append(name)
+    return names
 
 
 def advice(evaluation: Evaluation, threshold: Threshold | None, /) -> Iterator[str]:
@@ -69,7 +78,8 @@ def advice(evaluation: Evaluation, threshold: Threshold | None, /) -> Iterator[s
         yield f"Before a guard can rely on a threshold: {threshold.statement}"
     yield (
         "Choose an error rate, and make a threshold of answers that you have not "
-        "looked at: snne-guard calibrate RECORDING --error-rate 0.1 --out guard.json."
+        "looked at: snne-guard calibrate RECORDING --error-rate "
+        f"{threshold.alpha:g} --out guard.json."
     )
 
 

@@ -83,7 +83,8 @@ def plot_risk_coverage(
         shown.append((name, evaluation.uncertainties[name], OTHERS, style))
     if first != BASELINE:
         shown.append((BASELINE, evaluation.uncertainties[BASELINE], OTHERS, ":"))
-    for name, values, colour, style in shown:
+    for name, raw, colour, style in shown:
+        values = np.where(np.isfinite(u), raw, np.inf)  # whatever the method
         coverage, risk = risk_coverage(values, correct)
         kept = (coverage >= _LEAST_COVERAGE) & np.isfinite(np.sort(values))
         ax.plot(coverage[kept], risk[kept], style, color=colour, label=_short(name))

@@ -14,7 +14,7 @@ import numpy as np
 from snne_guard.decision import Threshold
 from snne_guard.errors import InputError, MissingExtraError
 from snne_guard.evaluation.accepting import error_at, in_words
-from snne_guard.evaluation.findings import advice, findings
+from snne_guard.evaluation.findings import advice, findings, skipped_by_reason
 from snne_guard.evaluation.plots import (
     LINE,
     OTHERS,
@@ -47,7 +47,7 @@ _COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 _EXAMPLES = 5  # answers of each kind that are shown
 
 
-def report(
+def html_report(
     evaluations: Iterable[Evaluation],
     /,
     *,
@@ -112,6 +112,7 @@ def _section(
     return {
         "evaluation": evaluation,
         "findings": [*findings(evaluation)],
+        "skipped": skipped_by_reason(evaluation),
         "advice": next(advice(evaluation, threshold)),
         "never": [(in_words(k), n) for k, n in evaluation.never_accepted.items()],
         "n_never": never,
@@ -165,10 +166,10 @@ def _svg(plot: Callable[..., Axes], evaluation: Evaluation, name: str) -> str | 
         "ytick.color",
     )
     rows = len(evaluation.rows) if name == "methods" else 10
-    height = min(3.2, max(1.6, 0.22 * rows + 0.8))
+    height = min(2.9, max(1.5, 0.22 * rows + 0.7))
     style: dict[Any, Any] = {**dict.fromkeys(named, ink), "svg.fonttype": "none"}
     with mpl.rc_context({**style, "svg.hashsalt": "snne-guard", "font.size": 9}):
-        figure = Figure(figsize=(5, height), layout="constrained")
+        figure = Figure(figsize=(4.4, height), layout="constrained")
         try:
             plot(evaluation, ax=figure.subplots())
         except InputError:

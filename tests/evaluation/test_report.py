@@ -2,22 +2,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
 
+from snne_guard.cost import Cost
 from snne_guard.errors import InputError
 from snne_guard.evaluation import (
     Evaluation,
     Recording,
     evaluate,
+    html_report,
     plots,
     read_recordings,
     resolve_grader,
 )
-from snne_guard.evaluation.report import report
 from tests.evaluation.support import EXAMPLE, PROJECT, recordings
 
 VIEWS = PROJECT / "benchmarks" / "recordings" / "views" / "problems.jsonl"
@@ -92,7 +94,7 @@ def made(n: int, wrong: Callable[[int], bool]) -> Evaluation:
 def test_the_page_loads_and_runs_nothing(
     example: Evaluation, views: Evaluation
 ) -> None:
-    page = Page(report([example, views]))
+    page = Page(html_report([example, views]))
     html = {"html", "head", "meta", "title", "style", "body", "section", "div", "p"}
     html |= {"h1", "h2", "h3", "strong", "figure", "figcaption", "dl", "dt", "dd"}
     html |= {"table", "thead", "tbody", "tr", "th", "td"}
@@ -104,13 +106,13 @@ def test_the_page_loads_and_runs_nothing(
         assert not any(name.startswith("on") or name == "src" for name in attributes)
         links = [attributes.get("href"), attributes.get("xlink:href")]
         assert all(link.startswith("#") for link in links if link)
-    source = report([example])
+    source = html_report([example])
     assert not re.findall(r"https?:|@import|@font-face", source)
     assert not [link for link in re.findall(r"url\(([^)]*)", source) if link[0] != "#"]
 
 
 def test_the_page_says_what_was_found(example: Evaluation) -> None:
-    page = Page(report([example]))
+    page = Page(html_report([example]))
     assert "95 of 200 answers (48%) are wrong" in page.text
     assert "What to do:" in page.text
     for row in example.ranked:
@@ -127,13 +129,13 @@ def test_the_page_says_what_was_found(example: Evaluation) -> None:
 
 
 def test_the_guarantee_is_that_of_the_error_rate(example: Evaluation) -> None:
-    page = Page(report([example], max_error=0.4))
+    page = Page(html_report([example], max_error=0.4))
     assert "at most 40% of the accepted answers are wrong" in page.text
     assert "the error rate 40%, the point the threshold" in page.text
 
 
 def test_texts_are_shown_on_demand_alone(example: Evaluation) -> None:
-    page = Page(report([example], texts=lambda _: read_recordings(EXAMPLE)))
+    page = Page(html_report([example], texts=lambda _: read_recordings(EXAMPLE)))
     assert "Who won the long jump?" in page.text
     fooled, _, held = page.text.partition("held back first")
     assert fooled.count("Question") == held.count("Question") == 5
@@ -141,8 +143,19 @@ def test_texts_are_shown_on_demand_alone(example: Evaluation) -> None:
     assert fooled.count("Sample Sara won the long jump") == 4
 
 
+def test_recipes_are_priced_where_the_money_is_known(views: Evaluation) -> None:
+    assert "money is for all questions" not in Page(html_report([views])).text
+    assert views.recipes is not None
+    paid = [replace(each, cost=Cost(money=0.625)) for each in views.recipes.recipes]
+    best = views.recipes.at_equal_calls
+    recipes = replace(views.recipes, recipes=(*paid,), at_equal_money=best)
+    page = Page(html_report([replace(views, recipes=recipes)]))
+    assert page.text.count("0.625") == len(paid)
+    assert "Best for no more money: examples with 4 calls" in page.text
+
+
 def test_recipes_are_compared_at_equal_calls_and_money(views: Evaluation) -> None:
-    page = Page(report([views]))
+    page = Page(html_report([views]))
     assert page.count("svg") == 4  # there are too few answers to learn p_wrong from
     assert "Best at 4 calls: examples with 4 calls" in page.text
     assert "Best for no more money: unknown" in page.text
@@ -167,7 +180,7 @@ def test_hostile_texts_are_shown_as_they_are(hostile: str) -> None:
     ]  # fmt: skip
     shown = [Recording.from_dict(row) for row in rows]
     evaluation = evaluate(shown, methods="snne", resamples=2, name=hostile)
-    source = report([evaluation], texts=lambda _: shown)
+    source = html_report([evaluation], texts=lambda _: shown)
     page = Page(source)
     assert not {"script", "img"} & {tag for tag, _ in page.tags}
     assert not set("\x1b\u202e") & set(source)
@@ -179,7 +192,7 @@ def test_hostile_texts_are_shown_as_they_are(hostile: str) -> None:
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_alone_is_told(label: int) -> None:
     rows = changed(label=label)
-    page = Page(report([evaluate(rows, methods="snne", resamples=2)]))
+    page = Page(html_report([evaluate(rows, methods="snne", resamples=2)]))
     word = "right" if label else "wrong"
     assert f"All 4 answers are {word}: nothing to find." in page.text
     assert "Check the grades" in page.text
@@ -191,7 +204,9 @@ def test_grades_without_right_and_wrong_are_told() -> None:
     rows = changed(label=None)
     pytest.importorskip("rouge_score")
     grader = resolve_grader("rouge_l")
-    page = Page(report([evaluate(rows, methods="snne", grader=grader, resamples=2)]))
+    page = Page(
+        html_report([evaluate(rows, methods="snne", grader=grader, resamples=2)])
+    )
     assert "neither right nor wrong" in page.text
     assert "AUROC" not in page.text
     assert page.count("svg") == 1
@@ -204,7 +219,7 @@ def test_no_answer_that_a_guard_accepts_is_told() -> None:
     assert evaluation.never_accepted == {"truncated_samples": 4}
     assert evaluation.u is not None
     assert np.isinf(evaluation.u).all()
-    page = Page(report([evaluation]))
+    page = Page(html_report([evaluation]))
     assert (
         "Mend the recording first: a calibrated guard never accepts 4 of 4" in page.text
     )
@@ -215,7 +230,7 @@ def test_a_method_without_u_is_told() -> None:
     rows = changed(main_logprobs=[-1.0], token_logprobs=[[-1.0]] * 3)
     evaluation = evaluate(rows, methods="perplexity,snne", resamples=2)
     assert evaluation.u is None
-    assert "Name a method first that has u" in Page(report([evaluation])).text
+    assert "Name a method first that has u" in Page(html_report([evaluation])).text
 
 
 @pytest.mark.parametrize(
@@ -227,7 +242,7 @@ def test_a_method_without_u_is_told() -> None:
     ],
 )
 def test_the_advice_is_the_most_urgent(evaluation: Evaluation, told: str) -> None:
-    assert f"What to do: {told}" in Page(report([evaluation])).text
+    assert f"What to do: {told}" in Page(html_report([evaluation])).text
 
 
 @pytest.mark.parametrize("plot", PLOTS)
