@@ -20,6 +20,7 @@ from snne_guard.evaluation import (
     read_recordings,
     resolve_grader,
 )
+from snne_guard.scorers import Method
 from tests.evaluation.support import EXAMPLE, PROJECT, recordings
 
 VIEWS = PROJECT / "benchmarks" / "recordings" / "views" / "problems.jsonl"
@@ -187,6 +188,21 @@ def test_hostile_texts_are_shown_as_they_are(hostile: str) -> None:
     assert "49" not in page.text.partition("Question")[2].partition("Answer")[0]
     if hostile.isprintable():
         assert f"Question {hostile}" in page.text
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>x</script>", "$\\frac{", "a -- b", "\x1b[2J", 'href="#x" &amp;']
+)
+def test_a_hostile_name_of_a_method_stays_a_name(name: str) -> None:
+    method = Method(
+        name=name,
+        source="a test",
+        function=lambda similarity: float(1 - similarity.mean()),
+        limits=(0.0, 1.0),
+    )
+    source = html_report([evaluate(recordings(), methods=[method], resamples=2)])
+    assert "script" not in {tag for tag, _ in Page(source).tags}
+    assert "\x1b" not in source
 
 
 @pytest.mark.parametrize("label", [0, 1])
