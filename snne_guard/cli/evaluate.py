@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, lines_in, progress
-from snne_guard.cli.limits import Limits, write_junit
+from snne_guard.cli.limits import limits_of, write_junit
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Evaluation, Recording, read_labelled
@@ -118,7 +119,7 @@ def evaluate(
     """
     if report is not None:  # a missing package ends it before anything is computed
         html_report([])
-    limits = Limits.of(fail_under or (), max_error, at_coverage)
+    limits = [*limits_of(fail_under or (), max_error, at_coverage)]
     columns = options.columns_of(column)
     check_outputs(
         [*files, *(beside(path, "labels") for path in files)], json_file, report, junit
@@ -156,26 +157,21 @@ def evaluate(
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
     if report is not None:
-        page = html_report(
-            evaluations,
-            max_error=max_error or 0.1,
-            texts=_recordings(columns) if show_texts else None,
-        )
+        texts = partial(_recordings, columns=columns) if show_texts else None
+        page = html_report(evaluations, max_error=max_error or 0.1, texts=texts)
         _write(report, page)
-    checked = [each for one in evaluations for each in limits.checked(one)]
-    for each in checked:
-        word = "kept" if each.kept else "NOT KEPT"
-        typer.echo(printable(f"{word}: {each.limit} in {each.file}; {each.found}"))
+    checked = [limit.checked(each) for each in evaluations for limit in limits]
+    for path, what, kept, found in checked:
+        word = "kept" if kept else "NOT KEPT"
+        typer.echo(f"{word}: {what} in {path}; {found}")
     if junit is not None:
         write_junit(junit, checked)
     if not all(each.kept for each in checked):
         raise typer.Exit(_MISSED)
 
 
-def _recordings(
-    columns: Columns | None,
-) -> Callable[[Evaluation], Iterable[Recording]]:
-    return lambda evaluation: read_labelled(evaluation.name, columns=columns)
+def _recordings(evaluation: Evaluation, columns: Columns) -> Iterator[Recording]:
+    return read_labelled(evaluation.name, columns=columns)
 
 
 def _write(path: Path, text: str) -> None:

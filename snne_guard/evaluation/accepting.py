@@ -15,7 +15,7 @@ from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.scorers import Method
 from snne_guard.types import REASONS, FloatArray
 
-FOLDS = 3
+_FOLDS = 3
 
 
 def why_never_accepted(recording: Recording, samples: int, /) -> str | None:
@@ -54,14 +54,10 @@ def guard_u(
     tau: float,
     never: Sequence[str | None],
 ) -> FloatArray | None:
-    """Return ``(m,)`` ``u`` of raw values, None for a method that has none.
+    """Return ``(m,)`` ``u`` of a method's raw values for ``n`` replies.
 
-    Args:
-        method: What gave the values.
-        values: ``(m,)`` one for each answer.
-        n: How many replies were compared.
-        tau: Temperature of SNNE's log-sum-exp.
-        never: Why an answer is never accepted, which makes its ``u`` infinite.
+    It is infinite where an answer is never accepted for the reason in ``never``; None
+    for a method that has no ``u``.
     """
     each = [method.uncertainty(value, n, tau=tau) for value in values.tolist()]
     if None in each:
@@ -108,16 +104,15 @@ def predicted_errors(
     Raises:
         MissingExtraError: If scikit-learn is not installed.
     """
-    folds = np.array([shard_of(each, FOLDS) for each in ids])
+    known = np.isfinite(u)
+    folds = np.array([shard_of(each, _FOLDS) for each in ids])
     predicted = np.full(len(u), math.nan)
-    for fold in range(1, FOLDS + 1):
-        inside = folds == fold
-        outside = ~inside & np.isfinite(u)
-        if len(set(correct[outside].tolist())) < 2:  # noqa: PLR2004 - right and wrong
+    for fold in range(1, _FOLDS + 1):
+        inside, others = (folds == fold) & known, (folds != fold) & known
+        if not 0 < correct[others].sum() < others.sum():
             return None
-        p_wrong = ErrorProbability.fit(u[outside], correct[outside])
+        p_wrong = ErrorProbability.fit(u[others], correct[others])
         if p_wrong is None:
             return None
-        known = inside & np.isfinite(u)
-        predicted[known] = [p_wrong(each) for each in u[known].tolist()]
+        predicted[inside] = [p_wrong(each) for each in u[inside].tolist()]
     return predicted

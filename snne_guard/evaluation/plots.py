@@ -10,7 +10,6 @@ from snne_guard.errors import InputError, MissingExtraError
 from snne_guard.evaluation.accepting import predicted_errors
 from snne_guard.evaluation.metrics import Interval, risk_coverage
 from snne_guard.evaluation.ranking import BASELINE, TITLES, Evaluation
-from snne_guard.text import printable
 from snne_guard.types import FloatArray
 
 if TYPE_CHECKING:
@@ -192,7 +191,9 @@ def _intervals(
 
 
 def _short(name: str) -> str:
-    return printable(name[:_LONGEST_NAME])
+    # Fonts have no glyph for control characters, nor for their pictures.
+    shown = [char if char.isprintable() else "?" for char in name]
+    return "".join(shown[:_LONGEST_NAME])
 
 
 def _axes(ax: Axes | None, *, x: str, y: str) -> Axes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,15 +36,23 @@ from snne_guard.text import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_INK = "#1b2230"
 _COLOURS = {
     RIGHT: "var(--right)",
     WRONG: "var(--wrong)",
     LINE: "var(--line)",
     OTHERS: "var(--others)",
     QUIET: "var(--quiet)",
-    "#1b2230": "var(--text)",
+    _INK: "var(--text)",
 }
-_COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+_STYLE: dict[Any, Any] = {
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), _INK),
+    **dict.fromkeys(("xtick.color", "ytick.color"), _INK),
+    "svg.fonttype": "none",
+    "svg.hashsalt": "snne-guard",
+    "font.size": 9,
+}
+_COVERAGES = [tenth / 10 for tenth in range(10, 0, -1)]
 _EXAMPLES = 5  # answers of each kind that are shown
 
 
@@ -91,43 +100,33 @@ def _section(
     max_error: float,
     texts: Callable[[Evaluation], Iterable[Recording]] | None,
 ) -> dict[str, Any]:
-    try:
+    threshold, accepted, examples = None, [], None
+    with suppress(InputError):
         u, correct = judged(evaluation)
-        both = len(set(correct.tolist())) > 1
-    except InputError:
-        u = correct = np.array([])
-        both = False
-    threshold = None
-    if both:
-        threshold = Threshold.for_error_rate(u, correct, alpha=max_error)
-    plots: dict[str, Callable[..., Axes]] = {
-        "uncertainty": plot_uncertainty,
-        "risk": partial(plot_risk_coverage, threshold=threshold),
-        "calibration": plot_calibration,
-        "methods": plot_methods,
-        "recipes": plot_recipes,
-    }
-    few = {"methods"} if not both else plots.keys()
-    never = sum(evaluation.never_accepted.values())
+        if 0 < correct.sum() < len(correct):
+            threshold = Threshold.for_error_rate(u, correct, alpha=max_error)
+            accepted = [(c, c * len(u), error_at(u, correct, c)) for c in _COVERAGES]
+            examples = _examples(evaluation, texts(evaluation)) if texts else None
+    plots: dict[str, Callable[..., Axes]] = {"methods": plot_methods}
+    if threshold is not None:
+        plots |= {
+            "uncertainty": plot_uncertainty,
+            "risk": partial(plot_risk_coverage, threshold=threshold),
+            "calibration": plot_calibration,
+            "recipes": plot_recipes,
+        }
+    never = evaluation.never_accepted
     return {
         "evaluation": evaluation,
         "findings": [*findings(evaluation)],
-        "skipped": skipped_by_reason(evaluation),
         "advice": next(advice(evaluation, threshold)),
-        "never": [(in_words(k), n) for k, n in evaluation.never_accepted.items()],
-        "n_never": never,
-        "plots": {
-            name: _svg(plots[name], evaluation, name) for name in plots if name in few
-        },
-        "accepted": [
-            (share, round(share * len(u)), error_at(u, correct, share))
-            for share in (_COVERAGES if both else ())
-        ],
+        "skipped": skipped_by_reason(evaluation),
+        "never": {in_words(code): count for code, count in never.items()},
+        "plots": {name: _svg(plot, evaluation, name) for name, plot in plots.items()},
+        "accepted": accepted,
         "threshold": threshold,
         "max_error": max_error,
-        "examples": _examples(evaluation, texts(evaluation))
-        if texts and both
-        else None,
+        "examples": examples,
     }
 
 
@@ -139,16 +138,14 @@ def _examples(
     order = [at for at in np.argsort(u, kind="stable") if np.isfinite(u[at])]
     wrong = [at for at in order if not correct[at]][:_EXAMPLES]
     right = [at for at in reversed(order) if correct[at]][:_EXAMPLES]
-    wanted = {evaluation.ids[at] for at in (*wrong, *right)}
-    found = {row.id: row for row in rows if row.id in wanted}
-
-    def shown(places: Sequence[int]) -> list[tuple[float, Recording]]:
-        ids = [(float(u[at]), evaluation.ids[at]) for at in places]
-        return [(value, found[name]) for value, name in ids if name in found]
-
+    wanted = {evaluation.ids[at]: float(u[at]) for at in (*wrong, *right)}
+    found = {row.id: (wanted[row.id], row) for row in rows if row.id in wanted}
     return [
-        ("Wrong answers with the lowest u, which fooled the guard", shown(wrong)),
-        ("Right answers with the highest u, held back first", shown(right)),
+        (title, [found[evaluation.ids[at]] for at in places])
+        for title, places in (
+            ("Wrong answers with the lowest u, which fooled the guard", wrong),
+            ("Right answers with the highest u, held back first", right),
+        )
     ]
 
 
@@ -157,18 +154,9 @@ def _svg(plot: Callable[..., Axes], evaluation: Evaluation, name: str) -> str | 
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    ink = "#1b2230"
-    named = (
-        "text.color",
-        "axes.edgecolor",
-        "axes.labelcolor",
-        "xtick.color",
-        "ytick.color",
-    )
     rows = len(evaluation.rows) if name == "methods" else 10
     height = min(2.9, max(1.5, 0.22 * rows + 0.7))
-    style: dict[Any, Any] = {**dict.fromkeys(named, ink), "svg.fonttype": "none"}
-    with mpl.rc_context({**style, "svg.hashsalt": "snne-guard", "font.size": 9}):
+    with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(4.4, height), layout="constrained")
         try:
             plot(evaluation, ax=figure.subplots())
