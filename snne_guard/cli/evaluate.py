@@ -18,13 +18,19 @@ from snne_guard.cli.console import check_outputs, lines_in, progress
 from snne_guard.cli.limits import limits_of, write_junit
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
-from snne_guard.evaluation import Evaluation, Recording, read_labelled
+from snne_guard.evaluation import (
+    Evaluation,
+    Recording,
+    read_labelled,
+    read_recordings,
+)
 from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.findings import skipped_by_reason
+from snne_guard.evaluation.joining import OtherRecording
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
-from snne_guard.evaluation.recipes import RecipeComparison
+from snne_guard.evaluation.recipes import Recipe, RecipeComparison
 from snne_guard.evaluation.report import html_report
 from snne_guard.evaluation.tables import Columns
 from snne_guard.files import replace_file
@@ -63,6 +69,15 @@ def evaluate(
         int, typer.Option(min=2, help="Number of calls at which recipes are compared.")
     ] = 5,
     prices: options.TokenPrices = None,
+    other: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RECORDING",
+            help="Recording of the same questions by another model, whose answers "
+            "count as its samples. Repeatable.",
+        ),
+    ] = None,
+    other_prices: options.OtherPrices = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to this file.")
     ] = None,
@@ -107,8 +122,9 @@ def evaluate(
     label (1 right, 0 wrong) or the reference answers to grade by. Labels that
     `snne-guard label` wrote beside a file take precedence over those in it.
 
-    Each file gets a table of its own. If it has self-checks or views, a second table
-    compares recipes: plain samples, views and the self-check at equal calls. If it has
+    Each file gets a table of its own. If it has self-checks, views or samples of other
+    models, a second table compares recipes: plain samples, views, other models and the
+    self-check at equal calls and money. If it has
     sentences and sentence_labels (1 or 0 for each), a line says how well their
     uncertainty finds the wrong ones.
 
@@ -121,18 +137,18 @@ def evaluate(
         html_report([])
     limits = [*limits_of(fail_under or (), max_error, at_coverage)]
     columns = options.columns_of(column)
-    check_outputs(
-        [*files, *(beside(path, "labels") for path in files)], json_file, report, junit
-    )
+    taken = [*files, *(beside(path, "labels") for path in files), *(other or ())]
+    check_outputs(taken, json_file, report, junit)
+    others = [OtherRecording(read_recordings(path)) for path in other or ()]
+    of_others = options.other_prices_of(other_prices)
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:
+        rows = read_labelled(file, columns=columns)
+        for one in others:
+            rows = one.joined(rows)
         evaluation = evaluate_recordings(
-            progress(
-                read_labelled(file, columns=columns),
-                what="scoring",
-                total=lines_in(file),
-            ),
+            progress(rows, what="scoring", total=lines_in(file)),
             methods=methods,
             similarity=similarity,
             include_answer=not without_answer,
@@ -142,17 +158,22 @@ def evaluate(
             name=str(file),
             calls=calls,
             prices=options.prices_of(prices),
+            other_prices=of_others,
         )
-        if evaluation.rows[0].name == BASELINE and evaluation.skipped:
-            whys = "; ".join(f"{k}: {why}" for k, why in evaluation.skipped.items())
-            msg = f"{file}: nothing but the baseline {BASELINE} can be ranked: {whys}"
-            raise InputError(msg)
+        _require_methods(evaluation)
         evaluations.append(evaluation)
         console = Console()
         if not console.is_terminal:
             # A file or a pipe has no width: nothing is cut off there.
             console.width = max(console.width, _WIDE)
         _print(console, evaluation)
+        for one in others:
+            _print_line(
+                console,
+                f"{one.name}: its answers to {one.matched} questions are joined; "
+                f"{one.unmatched} here and {one.unused} there, whose id or text the "
+                "other file does not have, are left out",
+            )
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
@@ -161,13 +182,21 @@ def evaluate(
         page = html_report(evaluations, max_error=max_error or 0.1, texts=texts)
         _write(report, page)
     checked = [limit.checked(each) for each in evaluations for limit in limits]
-    for path, what, kept, found in checked:
-        word = "kept" if kept else "NOT KEPT"
-        typer.echo(f"{word}: {what} in {path}; {found}")
+    for each in checked:
+        typer.echo(each.in_words)
     if junit is not None:
         write_junit(junit, checked)
     if not all(each.kept for each in checked):
         raise typer.Exit(_MISSED)
+
+
+def _require_methods(evaluation: Evaluation) -> None:
+    """Check that more than the baseline was ranked, if more was asked for."""
+    if evaluation.rows[0].name == BASELINE and evaluation.skipped:
+        told = skipped_by_reason(evaluation).items()
+        whys = "; ".join(f"{', '.join(names)}: {why}" for why, names in told)
+        msg = f"{evaluation.name}: nothing but the baseline {BASELINE} can be ranked"
+        raise InputError(f"{msg}: {whys}")
 
 
 def _recordings(evaluation: Evaluation, columns: Columns) -> Iterator[Recording]:
@@ -240,13 +269,18 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     """Print what each recipe finds and costs, and which one is best."""
     recipes, questions = compared.recipes, sum(compared.thirds)
     shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
+    with_others = any(recipe.gain for recipe in recipes)
     rows: list[list[str]] = []
     for recipe in recipes:
         costs = [getattr(recipe.cost, name, None) for name in shown]
         per_question = ["" if c is None else f"{c / questions:.4g}" for c in costs]
         figures = [str(recipe.calls), f"{recipe.auroc:.3f}", str(recipe.rounds)]
-        rows.append([recipe.name, *figures, *per_question])
-    titles = ["recipe", "calls", "AUROC", "rounds", *(_COSTS[name] for name in shown)]
+        gained = "" if recipe.gain is None else f"{recipe.gain:+.3f}"
+        gain = [gained] if with_others else []
+        rows.append([recipe.name, *figures, *gain, *per_question])
+    gain = ["over own"] if with_others else []
+    titles = ["recipe", "calls", "AUROC", "rounds", *gain]
+    titles += [_COSTS[name] for name in shown]
     console.print(_table(titles, rows))
     if any(recipe.cost and recipe.cost.lower_bound for recipe in recipes):
         why = "a provider left tokens out of its count; the costs are higher"
@@ -262,11 +296,18 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
                 f"{best.name} with {best.calls} calls, chosen on a third of the "
                 f"questions ({chosen}). On the second third ({measured}): AUROC "
                 f"{best.auroc:.3f}, {best.gain:+.3f} over plain with "
-                f"{compared.calls} calls."
+                f"{compared.calls} calls. {_advice(best)}"
             )
         _print_line(console, f"Best {what}: {found}")
     last = "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
     _print_line(console, last)
+
+
+def _advice(best: Recipe) -> str:
+    """Return what to do about the best recipe."""
+    if best.gain is not None and best.gain.low > 0:
+        return f"Take {best.name}."
+    return "Keep plain samples: no gain is certain."
 
 
 def _print_line(console: Console, text: str, *, style: str = "") -> None:
@@ -277,7 +318,13 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in titles:
         words = title in {"method", "box", "recipe"}
-        table.add_column(title, justify="left" if words else "right", no_wrap=True)
+        # Where there is no room, names are folded, never figures.
+        table.add_column(
+            title,
+            justify="left" if words else "right",
+            no_wrap=not words,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

@@ -51,6 +51,12 @@ class Checked(NamedTuple):
     kept: bool
     found: str
 
+    @property
+    def in_words(self) -> str:
+        """The outcome as one line."""
+        word = "kept" if self.kept else "NOT KEPT"
+        return f"{word}: {self.limit} in {self.file}; {self.found}"
+
 
 def limits_of(
     fail_under: Sequence[str], max_error: float | None, at_coverage: float | None

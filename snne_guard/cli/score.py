@@ -64,7 +64,7 @@ def score(
                 include_answer=not without_answer,
             )
             scores.append(replace(result, matrix=None))
-            why = why_never_accepted(row, len(row.samples))
+            why = why_never_accepted(row, len(row.own_places))
             never.update([] if why is None else [why])
             yield replace(row, extra={**row.extra, "snne_guard": score_record(result)})
 

@@ -26,7 +26,7 @@ def why_never_accepted(recording: Recording, samples: int, /) -> str | None:
 
     Args:
         recording: The answer and its samples.
-        samples: How many of the samples the guard draws.
+        samples: How many of the guarded model's samples the guard draws.
 
     Raises:
         InputError: The recording's details do not match its replies.
@@ -38,7 +38,8 @@ def why_never_accepted(recording: Recording, samples: int, /) -> str | None:
         'truncated_samples'
     """
     answer, drawn = recorded_replies(recording)
-    found = reply_set_of(answer, drawn[:samples], include_answer=True)
+    own = [sample for sample in drawn if sample.other_model is None][:samples]
+    found = reply_set_of(answer, own, include_answer=True)
     if len(found.texts) == 1 + samples:
         return None
     reasons = (why for why in found.reasons if why != "answer_truncated")

@@ -28,7 +28,9 @@ class Frame(Protocol):
         """The names of the columns."""
 
 
-_LISTS = frozenset({"answers", "samples", "main_logprobs", "token_logprobs"})
+_LISTS = frozenset(
+    {"answers", "samples", "main_logprobs", "token_logprobs", "sample_models"}
+)
 _EMPTY = {"question": None, "main_answer": ""}
 """Fields of which an empty cell says something."""
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
+import httpx2
+import openai
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
 from snne_guard.openai.client import ClientOptions
+from snne_guard.openai.other_models import OtherModel
+
+_ADDRESS = r"^https?://[^/?#@]+[^?#@]*$"
 
 
 class _Table(BaseModel):
@@ -56,7 +62,7 @@ class ServerConfig(_Table):
         keys: Who may call, by name; none: everybody on this machine.
     """
 
-    upstream: Annotated[str, Field(pattern=r"^https?://[^/?#@]+[^?#@]*$")]
+    upstream: Annotated[str, Field(pattern=_ADDRESS)]
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8484
     admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
@@ -118,19 +124,75 @@ def _read(file: Path) -> dict[str, Any]:
     raise ConfigurationError(msg)
 
 
-def guard_options(options: Mapping[str, Any]) -> ClientOptions:
+class OtherModelOptions(_Table):
+    """Another model of a policy that another API answers for.
+
+    Attributes:
+        upstream: Address of that API, ``/v1`` included.
+        model: Name of the model.
+        key: Name of the environment variable with its key; None: it needs none.
+    """
+
+    upstream: Annotated[str, Field(pattern=_ADDRESS)]
+    model: str
+    key: str | None = None
+
+    def asked_by(self, http_client: httpx2.AsyncClient) -> OtherModel:
+        """Return the model with a client of its own.
+
+        Raises:
+            ConfigurationError: There is no such variable.
+        """
+        key = "none" if self.key is None else os.environ.get(self.key)
+        if not key:
+            msg = f"the other model {self.model} needs the variable {self.key}"
+            raise ConfigurationError(msg)
+        client = openai.AsyncOpenAI(
+            base_url=self.upstream, api_key=key, http_client=http_client
+        )
+        return OtherModel(client, self.model)
+
+
+def guard_options(
+    options: Mapping[str, Any], http_client: httpx2.AsyncClient
+) -> ClientOptions:
     """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
+    Args:
+        options: Those of the file.
+        http_client: What sends requests to other APIs.
+
     Raises:
+        ConfigurationError: Another model makes no sense, or its key is missing.
         TypeError: The prices are invalid.
     """
     given: Any = {**options}  # ``GuardSettings`` checks each
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
-    if "prices" in given:
-        given["prices"] = Prices(**given["prices"])
+    if prices := given.get("prices"):
+        by_name = all(isinstance(each, Mapping) for each in prices.values())
+        given["prices"] = (
+            {name: Prices(**each) for name, each in prices.items()}
+            if by_name
+            else Prices(**prices)
+        )
+    if others := given.get("other_models"):
+        given["other_models"] = [
+            _other_model(each, http_client) if isinstance(each, Mapping) else each
+            for each in others
+        ]
     taken: ClientOptions = given
     return taken
+
+
+def _other_model(
+    given: Mapping[str, Any], http_client: httpx2.AsyncClient
+) -> OtherModel:
+    try:
+        return OtherModelOptions(**given).asked_by(http_client)
+    except ValidationError as error:
+        msg = f"other_models: {first_problem(error)}"
+        raise ConfigurationError(msg) from None
 
 
 def requires_keys(host: str) -> bool:

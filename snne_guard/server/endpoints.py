@@ -24,6 +24,7 @@ from starlette.routing import Route
 from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
+from snne_guard.openai.other_models import clients_of
 from snne_guard.scorers import score
 from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
@@ -90,8 +91,11 @@ class Service:
         )
         for name, policy in config.policies.items():
             try:
-                options = guard_options(policy)
-                self._settings[name] = GuardSettings.given(**options)
+                options = guard_options(policy, self._http)
+                others = options.get("other_models") or ()
+                self._settings[name] = GuardSettings.given(
+                    **{**options, "other_models": [*clients_of(others, client)]}
+                )
                 count = partial(metrics.count, name)
                 options["observers"] = [SimpleNamespace(on_assessment=count)]
                 self._guards[name] = guard_client(client, **options)
@@ -252,9 +256,14 @@ def _fields(answer: Any, secret: str | None) -> dict[str, Any]:  # noqa: ANN401 
     return fields
 
 
+_COUNTED = ("cached_tokens", "completion_tokens", "prompt_tokens", "reasoning_tokens")
+
+
 def _sum_up(usage: Any, record: Mapping[str, Any]) -> None:  # noqa: ANN401 - upstream's
-    """Set the usage of an answer, details included, to that of all draws."""
-    cost = record["cost"]
+    """Set the usage of an answer, details included, to that of its model's draws."""
+    cost = {**record["cost"]}
+    for other in record.get("other_models", {}).values():
+        cost |= {name: cost[name] - other.get(name, 0) for name in _COUNTED}
     counts = {name: cost[name] for name in ("cached_tokens", "reasoning_tokens")}
     counts["prompt_tokens"] = counts["input_tokens"] = cost["prompt_tokens"]
     counts["completion_tokens"] = counts["output_tokens"] = cost["completion_tokens"]
