@@ -144,9 +144,7 @@ def evaluate(
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = read_labelled(file, columns=columns)
-        for one in others:
-            rows = one.joined(rows)
+        rows = _joined(read_labelled(file, columns=columns), others)
         evaluation = evaluate_recordings(
             progress(rows, what="scoring", total=lines_in(file)),
             methods=methods,
@@ -190,13 +188,22 @@ def evaluate(
         raise typer.Exit(_MISSED)
 
 
+def _joined(
+    rows: Iterator[Recording], others: Sequence[OtherRecording]
+) -> Iterator[Recording]:
+    for other in others:
+        rows = other.joined(rows)
+    return rows
+
+
 def _require_methods(evaluation: Evaluation) -> None:
     """Check that more than the baseline was ranked, if more was asked for."""
     if evaluation.rows[0].name == BASELINE and evaluation.skipped:
         told = skipped_by_reason(evaluation).items()
         whys = "; ".join(f"{', '.join(names)}: {why}" for why, names in told)
-        msg = f"{evaluation.name}: nothing but the baseline {BASELINE} can be ranked"
-        raise InputError(f"{msg}: {whys}")
+        what = f"nothing but the baseline {BASELINE} can be ranked"
+        msg = f"{evaluation.name}: {what}: {whys}"
+        raise InputError(msg)
 
 
 def _recordings(evaluation: Evaluation, columns: Columns) -> Iterator[Recording]:
