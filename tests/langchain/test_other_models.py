@@ -118,7 +118,9 @@ def test_each_other_model_is_asked_once_whichever_way(way: str) -> None:
     assert record["other_models"] == {
         "claude": {
             "prompt_tokens": 7,
+            "cached_tokens": 0,
             "completion_tokens": 3,
+            "reasoning_tokens": 0,
             "money": None,
             "models": ["claude-1"],
         }
@@ -575,7 +577,9 @@ def test_usage_is_the_guarded_model_s_and_cost_the_total(way: str) -> None:
     assert record["other_models"] == {
         OTHER: {
             "prompt_tokens": 5,
+            "cached_tokens": 0,
             "completion_tokens": 1,
+            "reasoning_tokens": 0,
             "money": pytest.approx(0.7e-6),
             "models": [f"{OTHER}-1"],
         }
