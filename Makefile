@@ -29,7 +29,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 export SNNE_GUARD_QUESTION := $(value Q)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-integrations test-frameworks lint format docs bench clean
+.PHONY: help demo test test-slow test-integrations test-frameworks lint format docs pictures bench clean
 
 help: ## Show this
 	@echo "snne-guard: know when a language model is making it up."
@@ -84,6 +84,11 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 
 docs: $(DOCS)/.docs ## Build the site into site/; a warning is an error
 	@$(DOCS)/bin/mkdocs build --strict
+
+pictures: $(VENV)/.test ## Draw the example report of the docs anew
+	@$(BIN)/snne-guard evaluate examples/calibration/recording.jsonl --grader contains \
+		--methods "snne,snne[rouge_l],dse[exact]" --max-error 0.2 --at-coverage 0.4 \
+		--report docs/report.html --show-texts
 
 bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	@status=0; \

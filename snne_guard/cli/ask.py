@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, page
-from snne_guard.cli.models import asking, chat_model, messages_before
+from snne_guard.cli.console import check_outputs, note, page
+from snne_guard.cli.models import asking, chat_model, messages_before, model_in_words
 from snne_guard.cli.render import assessment_page
 from snne_guard.types import Assessment
 
@@ -79,6 +79,7 @@ def ask(
         spans=spans,
         context=given,
     )
+    note(f"asking {model_in_words(model)}")
     with asking(f"asking for {n} replies"):
         asked = [*messages_before(model, system), ("human", question)]
         assessment = guard.assess(asked)

@@ -16,6 +16,7 @@ from snne_guard.cli.console import check_outputs, in_shard, note, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Recording, read_labelled
+from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.calibrating import CalibrationResult
 from snne_guard.evaluation.calibrating import calibrate as make_calibration
 from snne_guard.evaluation.jsonl import beside
@@ -196,18 +197,17 @@ def _lines(result: CalibrationResult) -> Iterator[str]:
     calibration = result.calibration
     yield calibration.threshold.status.replace("_", " ").upper()
     yield calibration.threshold.statement
+    n, wrong = len(result.uncertainty), int((result.correct == 0).sum())
+    for code, count in result.unscored.most_common():
+        yield f"{count} of {n} answers can never be accepted: {in_words(code)}."
     yield ""
     calls = calibration.settings["n"]
     yield f"guard           n={calls}: {calls} calls for each answer"
-    n, wrong = len(result.uncertainty), int((result.correct == 0).sum())
     graders = _counts(calibration.graders)
     how = f", {wrong} of them wrong ({graders})" if len(result.correct) else ""
     yield f"scored          {n} answers{how}"
     if result.n_ungraded:
         yield f"left out        {result.n_ungraded} without a grade"
-    if result.unscored:
-        never = result.unscored.total()
-        yield f"never accepted  {never} ({_counts(result.unscored)})"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -11,7 +11,13 @@ from typing import BinaryIO, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import track
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Question, Recording, shard_of
@@ -78,10 +84,35 @@ def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:
     return (row for row in rows if shard_of(row.id, int(parts)) == int(part))
 
 
-def progress(items: Iterable[T], *, what: str) -> Iterator[T]:
-    """Yield items below a bar on standard error, where somebody is looking."""
+def lines_in(path: str | Path) -> int | None:
+    """Return how many lines a file has, None for standard input."""
+    if path == "-":
+        return None
+    with Path(path).open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def progress(items: Iterable[T], *, what: str, total: int | None = None) -> Iterator[T]:
+    """Yield items below a bar on standard error, where somebody is looking.
+
+    It has how many of ``total`` are done, the rate, and the time left.
+    """
     console = Console(stderr=True)
     hidden = not console.is_terminal
-    yield from track(
-        items, printable(what), console=console, transient=True, disable=hidden
-    )
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} a second,"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        disable=hidden,
+    ) as bar:
+        task = bar.add_task(printable(what), total=total, rate="?")
+        for item in items:
+            yield item
+            elapsed = bar.tasks[0].elapsed or 0
+            done = bar.tasks[0].completed + 1
+            bar.update(task, advance=1, rate=f"{done / max(elapsed, 1e-9):.3g}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
-from base64 import b64encode
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,39 +14,31 @@ from rich.table import Table
 from rich.text import Text
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, progress
+from snne_guard.cli.console import check_outputs, lines_in, progress
+from snne_guard.cli.limits import limits_of, write_junit
 from snne_guard.cli.models import named_grader
-from snne_guard.errors import MissingExtraError
+from snne_guard.errors import InputError
 from snne_guard.evaluation import (
     Evaluation,
+    Recording,
     read_labelled,
     read_recordings,
-    risk_coverage,
 )
+from snne_guard.evaluation.accepting import in_words
+from snne_guard.evaluation.findings import skipped_by_reason
 from snne_guard.evaluation.joining import OtherRecording
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
 from snne_guard.evaluation.recipes import Recipe, RecipeComparison
+from snne_guard.evaluation.report import html_report
+from snne_guard.evaluation.tables import Columns
 from snne_guard.files import replace_file
 from snne_guard.text import printable
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _WIDE = 130
-_CURVES = 5
-_LONGEST_NAME = 40
-_SMALLEST_COVERAGE = 0.05  # below it the risk hangs on a few answers
-
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>snne-guard: evaluation</title>
-"""
+_MISSED = 1
+"""Exit status where a limit is not kept."""
 
 
 def evaluate(
@@ -91,9 +81,40 @@ def evaluate(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to this file.")
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a report to open in a browser.")
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page of HTML to open in a browser.")
     ] = None,
+    show_texts: Annotated[
+        bool,
+        typer.Option(
+            "--show-texts",
+            help="Show in the report which answers fooled the guard, and which it held "
+            "back wrongly.",
+        ),
+    ] = False,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="Least auroc, auarc, prr or prr_normalised of the first method; below "
+            "it the exit status is 1. Repeatable.",
+        ),
+    ] = None,
+    max_error: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest share of wrong answers among the accepted; above it the exit "
+            "status is 1. The report shows the threshold for it, or for 0.1."
+        ),
+    ] = None,
+    at_coverage: Annotated[
+        float | None,
+        typer.Option(help="The share of answers to accept for --max-error."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write which limits were kept as JUnit XML.")
+    ] = None,
+    column: options.ColumnNames = None,
 ) -> None:
     """Rank uncertainty methods by how well they find wrong answers.
 
@@ -107,22 +128,25 @@ def evaluate(
     sentences and sentence_labels (1 or 0 for each), a line says how well their
     uncertainty finds the wrong ones.
 
-    Exit status: 0 all files were ranked; 2 wrong usage, or a file cannot be ranked.
+    In a pipeline, --fail-under, --max-error and --at-coverage set limits.
+
+    Exit status: 0 all files were ranked; 1 a limit is not kept; 2 wrong usage, or a
+    file cannot be ranked.
     """
-    if html is not None:  # a missing package ends it before anything is computed
-        _figure()
-    beside_them = [beside(path, "labels") for path in files]
-    check_outputs([*files, *beside_them, *(other or ())], json_file, html)
+    if report is not None:  # a missing package ends it before anything is computed
+        html_report([])
+    limits = [*limits_of(fail_under or (), max_error, at_coverage)]
+    columns = options.columns_of(column)
+    taken = [*files, *(beside(path, "labels") for path in files), *(other or ())]
+    check_outputs(taken, json_file, report, junit)
     others = [OtherRecording(read_recordings(path)) for path in other or ()]
     of_others = options.other_prices_of(other_prices)
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = read_labelled(file)
-        for one in others:
-            rows = one.joined(rows)
+        rows = _joined(read_labelled(file, columns=columns), others)
         evaluation = evaluate_recordings(
-            progress(rows, what="scoring"),
+            progress(rows, what="scoring", total=lines_in(file)),
             methods=methods,
             similarity=similarity,
             include_answer=not without_answer,
@@ -134,6 +158,7 @@ def evaluate(
             prices=options.prices_of(prices),
             other_prices=of_others,
         )
+        _require_methods(evaluation)
         evaluations.append(evaluation)
         console = Console()
         if not console.is_terminal:
@@ -150,56 +175,44 @@ def evaluate(
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
-    if html is not None:
-        _write(html, _PAGE + "".join(map(_as_html, evaluations)))
+    if report is not None:
+        texts = partial(_recordings, columns=columns) if show_texts else None
+        page = html_report(evaluations, max_error=max_error or 0.1, texts=texts)
+        _write(report, page)
+    checked = [limit.checked(each) for each in evaluations for limit in limits]
+    for each in checked:
+        typer.echo(each.in_words)
+    if junit is not None:
+        write_junit(junit, checked)
+    if not all(each.kept for each in checked):
+        raise typer.Exit(_MISSED)
+
+
+def _joined(
+    rows: Iterator[Recording], others: Sequence[OtherRecording]
+) -> Iterator[Recording]:
+    for other in others:
+        rows = other.joined(rows)
+    return rows
+
+
+def _require_methods(evaluation: Evaluation) -> None:
+    """Check that more than the baseline was ranked, if more was asked for."""
+    if evaluation.rows[0].name == BASELINE and evaluation.skipped:
+        told = skipped_by_reason(evaluation).items()
+        whys = "; ".join(f"{', '.join(names)}: {why}" for why, names in told)
+        what = f"nothing but the baseline {BASELINE} can be ranked"
+        msg = f"{evaluation.name}: {what}: {whys}"
+        raise InputError(msg)
+
+
+def _recordings(evaluation: Evaluation, columns: Columns) -> Iterator[Recording]:
+    return read_labelled(evaluation.name, columns=columns)
 
 
 def _write(path: Path, text: str) -> None:
     with replace_file(path) as stream:
         stream.write(text.encode())
-
-
-def _as_html(evaluation: Evaluation) -> str:
-    console = Console(record=True, file=io.StringIO(), width=_WIDE)
-    _print(console, evaluation)
-    tables = console.export_html(code_format="<pre>{code}</pre>\n", inline_styles=True)
-    return tables + _risk_chart(evaluation)
-
-
-def _figure() -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "matplotlib", extra="eval") from error
-    return Figure(figsize=(5, 4), layout="constrained")
-
-
-def _risk_chart(evaluation: Evaluation) -> str:
-    """Return the curves of the first method, the best others and the baseline.
-
-    It is an HTML image; empty where all answers are right, or all wrong, or neither.
-    """
-    correct = evaluation.correct
-    if correct is None or not 0 < correct.mean() < 1:
-        return ""
-    first = evaluation.rows[0].name
-    best = [row.name for row in evaluation.ranked if row.name not in {first, BASELINE}]
-    figure = _figure()
-    axes = figure.subplots()
-    axes.set_xlabel("coverage")
-    axes.set_ylabel("selective risk")
-    for name in [first, *best[: _CURVES - 2], BASELINE]:
-        coverage, risk = risk_coverage(evaluation.uncertainties[name], correct)
-        kept = coverage >= _SMALLEST_COVERAGE
-        style = ":" if name == BASELINE else "-"
-        label = printable(name[:_LONGEST_NAME])
-        axes.plot(coverage[kept], risk[kept], style, label=label)
-    for text in axes.legend(fontsize="small").get_texts():
-        text.set_parse_math(False)  # a name with a dollar sign is no formula
-    stream = io.BytesIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
-    data = b64encode(stream.getvalue()).decode()
-    return f'<img alt="Risk and coverage" src="data:image/svg+xml;base64,{data}">\n'
 
 
 def _print(console: Console, evaluation: Evaluation) -> None:
@@ -214,12 +227,12 @@ def _print(console: Console, evaluation: Evaluation) -> None:
     )
     for why, count in evaluation.left_out.items():
         _print_line(console, f"left out, {why}: {count}")
+    for code, count in evaluation.never_accepted.items():
+        told = f"a calibrated guard never accepts {count} of these answers"
+        _print_line(console, f"{told}: {in_words(code)}")
     titles = ["method", "box", *map(TITLES.__getitem__, evaluation.metrics)]
     console.print(_table([*titles, "difference"], _method_rows(evaluation)))
-    skipped: defaultdict[str, list[str]] = defaultdict(list)
-    for name, why in evaluation.skipped.items():
-        skipped[why].append(name)
-    for why, names in skipped.items():
+    for why, names in skipped_by_reason(evaluation).items():
         _print_line(console, f"not ranked: {', '.join(names)}: {why}")
     if (found := evaluation.sentences) is not None:
         _print_line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +13,15 @@ from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
 
+from snne_guard.cli import options
 from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.evaluation.jsonl import AppendFile, beside, digest
 from snne_guard.evaluation.recordings import answer_digest, read_labels
 from snne_guard.text import printable
 
 _VERDICTS = {"r": 1, "w": 0}
+_CHOICES = ["r", "w", "s", "b", "q"]
+_KEYS = "r right, w wrong, s skip, b back, q quit"
 _WORDS = {1: "right", 0: "wrong"}
 
 
@@ -28,13 +32,16 @@ def label(
             metavar="RECORDING.jsonl", help="Recording whose answers to grade."
         ),
     ],
+    *,
+    column: options.ColumnNames = None,
 ) -> None:
     """Grade the answers of a recording by hand.
 
-    Each answer takes one key and Enter. Answers come in a random order: stop whenever
-    you like, and those you graded are a random sample, as `snne-guard calibrate`
-    needs. The uncertainty and the samples stay hidden, so that you do not grade by
-    them.
+    Each answer takes one key; where standard input is no terminal, one line. Answers
+    come in a random order: stop whenever you like, and those you graded are a random
+    sample, as `snne-guard calibrate` needs. The uncertainty and the samples stay
+    hidden, so that you do not grade by them. A CSV file needs the columns question and
+    main_answer; --column names others.
 
     Each label is saved in RECORDING.labels.jsonl before the next answer is shown; the
     recording never changes. Run the same command again to continue; skipped answers are
@@ -44,7 +51,9 @@ def label(
 
     Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
-    rows = [row for row in read_recordings(recording) if row.label is None]
+    columns = options.columns_of(column)
+    read = read_recordings(recording, columns=columns)
+    rows = [row for row in read if row.label is None]
     path = beside(recording, "labels")
     with AppendFile(path) as file:
         labels = read_labels(path)
@@ -85,9 +94,16 @@ def _ask(
 
 def _key(console: Console) -> str:
     try:
+        if sys.stdin.isatty():
+            console.print(f"[dim]{_KEYS}[/]: ", end="")
+            key = ""
+            while key not in _CHOICES:
+                key = typer.getchar().lower()
+            console.print(key)
+            return key
         return Prompt.ask(
-            "[dim]r right, w wrong, s skip, b back, q quit[/]",
-            choices=["r", "w", "s", "b", "q"],
+            f"[dim]{_KEYS}[/]",
+            choices=_CHOICES,
             show_choices=False,
             case_sensitive=False,
             console=console,

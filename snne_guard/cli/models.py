@@ -102,6 +102,12 @@ def _served(
     return model
 
 
+def model_in_words(name: str) -> str:
+    """Return what a model is called where it is asked."""
+    toy = "the embedded SmolLM2-135M, a toy to try things with; --model names another"
+    return toy if name == "embedded" else name
+
+
 def messages_before(model: str, system: str | None = None) -> Messages:
     """Return the messages before a question; the embedded model gets examples."""
     if system is not None:

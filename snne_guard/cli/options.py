@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,15 @@ Shard = Annotated[
     str | None,
     typer.Option(
         metavar="K/N", help="Take only part K of N of the questions, split by id."
+    ),
+]
+
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD=COLUMN",
+        help="Column of a CSV file that holds a field; again for a list in several. "
+        "Repeatable.",
     ),
 ]
 
@@ -120,3 +130,19 @@ def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
         return None
     prompt, completion, cached = values
     return Prices(prompt=prompt, completion=completion, cached=cached)
+
+
+def columns_of(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """Return the columns that ``--column`` gives, by field.
+
+    Raises:
+        ConfigurationError: One is not FIELD=COLUMN.
+    """
+    columns: dict[str, list[str]] = {}
+    for text in given or ():
+        field, equals, name = text.partition("=")
+        if not (field and equals and name):
+            msg = f"expected --column FIELD=COLUMN, got {text!r}"
+            raise ConfigurationError(msg)
+        columns.setdefault(field, []).append(name)
+    return columns

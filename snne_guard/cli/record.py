@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +19,7 @@ from rich.console import Console
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
 from snne_guard.cli.console import check_outputs, in_shard, note, source
-from snne_guard.cli.models import chat_model, messages_before
+from snne_guard.cli.models import chat_model, messages_before, model_in_words
 from snne_guard.cli.render import cost_in_words
 from snne_guard.cost import Cost, Prices
 from snne_guard.distributed import record_file, recorded_settings
@@ -34,6 +36,7 @@ SECONDS_BETWEEN_LINES = 60.0
 
 _LONGEST = 200  # characters shown of an error
 _KINDS = 5  # of errors that are shown
+_ENOUGH = 10  # replies, of which a share says something
 _CHARACTERS = 4  # of a token, roughly
 
 
@@ -41,7 +44,8 @@ def record(
     questions: Annotated[
         str,
         typer.Argument(
-            metavar="QUESTIONS.jsonl", help="Questions to ask; - reads stdin."
+            metavar="QUESTIONS",
+            help="Questions, JSONL or CSV; - reads JSONL from stdin.",
         ),
     ],
     *,
@@ -116,11 +120,13 @@ def record(
             "--dry-run", help="Ask nothing; print what is left, and what it would take."
         ),
     ] = False,
+    column: options.ColumnNames = None,
 ) -> None:
     """Ask a model the questions in a file and record its replies.
 
     QUESTIONS.jsonl has one JSON object per line with a question and, if you have them,
-    id, context and answers. Other fields are carried over.
+    id, context and answers; QUESTIONS.csv has these columns, and --column names others.
+    Other fields are carried over.
 
     Run the same command again to resume, however it ended. Questions that fail go to a
     file next to the output. API keys come from the environment.
@@ -135,7 +141,8 @@ def record(
     _check_way(model, batch, ray, other_model)
     check_outputs([questions], output)
     # All are read first: a bad line must not end a run that has cost something.
-    asked = list(in_shard(read_questions(source(questions)), shard))
+    read = read_questions(source(questions), columns=options.columns_of(column))
+    asked = list(in_shard(read, shard))
     before = messages_before(model, system)
     make = partial(
         chat_model,
@@ -200,6 +207,8 @@ def record(
         max_requests=max_requests,
         requests_each=len(requests) + len(others) + self_check,
     ) as run:
+        start = time.monotonic()
+        note(f"asking {model_in_words(model)}")
         try:
             with _progress_shown(run):
                 if batch:
@@ -213,10 +222,7 @@ def record(
         except KeyboardInterrupt:
             note("interrupted; run the same command again to continue")
             raise
-        note(f"{_counted(run)}; {cost_in_words(run.cost)}")
-        if run.stopped:
-            note(run.stopped)
-        _name_failures(run)
+        _tell_how_it_went(run, seconds=time.monotonic() - start)
         complete = not (run.stopped or run.failures())
     raise typer.Exit(0 if complete else 1)
 
@@ -286,24 +292,39 @@ def _progress_shown(run: RecordingRun) -> Iterator[None]:
     console = Console(stderr=True)
     start = last = time.monotonic()
 
+    warned = False
+
     def show() -> None:
-        nonlocal last
+        nonlocal last, warned
         now, cost = time.monotonic(), run.cost
         seconds = max(now - start, 1e-9)
         tokens = cost.prompt_tokens + cost.completion_tokens
+        done = run.recorded + run.failed
+        left = timedelta(seconds=round((len(run.left) - done) * seconds / done))
         money = "" if cost.money is None else f", price {cost.money:.6f} so far"
         line = (
-            f"{_counted(run)}; {run.recorded / seconds:.2f} questions and "
-            f"{tokens / seconds:.0f} tokens a second{money}"
+            f"{done} of {len(run.left)} asked, {left} left: {_counted(run)}; "
+            f"{done / seconds:.2f} questions and {tokens / seconds:.0f} tokens a "
+            f"second{money}"
         )
         status.update(line)
         if not console.is_terminal and now - last >= SECONDS_BETWEEN_LINES:
             last = now
             note(line)
+        if not warned and run.many_cut_off and run.replies >= _ENOUGH:
+            warned = True
+            note(_cut_off(run))
 
     with console.status("asking") as status:
         run.on_done = show
         yield
+
+
+def _cut_off(run: RecordingRun) -> str:
+    return (
+        f"warning: {run.cut_off} of {run.replies} replies were cut off, and a guard "
+        "does not count such samples; record anew with a larger --max-tokens"
+    )
 
 
 def _counted(run: RecordingRun) -> str:
@@ -311,8 +332,14 @@ def _counted(run: RecordingRun) -> str:
     return f"{run.recorded} recorded, {run.known} already there, {run.failed} failed"
 
 
-def _name_failures(run: RecordingRun) -> None:
-    """Say what has failed and why, equal errors together."""
+def _tell_how_it_went(run: RecordingRun, *, seconds: float) -> None:
+    """Say what it took, and what has failed and why, equal errors together."""
+    cost = replace(run.cost, seconds=seconds)  # the wall's, not the sum over requests
+    note(f"{_counted(run)}; {cost_in_words(cost)}")
+    if run.many_cut_off:
+        note(_cut_off(run))
+    if run.stopped:
+        note(run.stopped)
     counts = Counter(error[:_LONGEST] for error in run.failures().values())
     for error, count in counts.most_common(_KINDS):
         note(f"{count} not recorded: {error}")

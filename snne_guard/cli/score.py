@@ -12,8 +12,9 @@ import numpy as np
 import typer
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, note, progress, source
+from snne_guard.cli.console import check_outputs, lines_in, note, progress, source
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
+from snne_guard.evaluation.accepting import in_words, why_never_accepted
 from snne_guard.evaluation.scoring import score_record, score_recording
 from snne_guard.types import Score
 
@@ -37,19 +38,25 @@ def score(
     ] = "auto",
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
+    column: options.ColumnNames = None,
 ) -> None:
     """Score how far recorded answers differ; no grades are needed.
 
     FILE.jsonl has one JSON object per line: id, question, main_answer, samples, and
-    main_logprobs and token_logprobs if you have them.
+    main_logprobs and token_logprobs if you have them. FILE.csv has these columns;
+    --column names others.
 
     Exit status: 0 the file was scored; 2 wrong usage, or a line that cannot be scored.
     """
     check_outputs([file], output)
     scores: list[Score] = []
+    never: Counter[str] = Counter()
+    columns = options.columns_of(column)
+    total = lines_in(file)
 
     def scored() -> Iterator[Recording]:
-        for row in progress(read_recordings(source(file)), what=file):
+        rows = read_recordings(source(file), columns=columns)
+        for row in progress(rows, what=file, total=total):
             result = score_recording(
                 row,
                 method=method,
@@ -57,6 +64,8 @@ def score(
                 include_answer=not without_answer,
             )
             scores.append(replace(result, matrix=None))
+            why = why_never_accepted(row, len(row.own_places))
+            never.update([] if why is None else [why])
             yield replace(row, extra={**row.extra, "snne_guard": score_record(result)})
 
     if output is None:
@@ -65,6 +74,9 @@ def score(
         write_recordings(output, scored())
     for line in _summary(scores):
         typer.echo(line)
+    for code, count in never.items():
+        told = f"a calibrated guard never accepts {count} of {len(scores)} answers"
+        typer.echo(f"{told}: {in_words(code)}")
     methods = {score.method for score in scores if score.uncertainty is not None}
     if len(methods) > 1:
         note(f"u of {' and '.join(sorted(methods))} is not comparable; use --method")

@@ -24,10 +24,16 @@ from snne_guard.evaluation.metrics import (
     risk_coverage,
 )
 from snne_guard.evaluation.model_graders import JudgeGrader, bert_score
+from snne_guard.evaluation.plots import (
+    plot_calibration,
+    plot_methods,
+    plot_recipes,
+    plot_risk_coverage,
+    plot_uncertainty,
+)
 from snne_guard.evaluation.ranking import (
     Evaluation,
     MethodResult,
-    SentenceRanking,
     evaluate,
 )
 from snne_guard.evaluation.recordings import (
@@ -39,6 +45,9 @@ from snne_guard.evaluation.recordings import (
     shard_of,
     write_recordings,
 )
+from snne_guard.evaluation.report import html_report
+from snne_guard.evaluation.sentences import SentenceRanking
+from snne_guard.evaluation.tables import read_rows, score_frame
 
 __all__ = [
     "GRADERS",
@@ -61,15 +70,23 @@ __all__ = [
     "calibrate",
     "evaluate",
     "graded",
+    "html_report",
     "math_verify",
     "merge_recordings",
     "numeric_match",
+    "plot_calibration",
+    "plot_methods",
+    "plot_recipes",
+    "plot_risk_coverage",
+    "plot_uncertainty",
     "prr",
     "read_labelled",
     "read_questions",
     "read_recordings",
+    "read_rows",
     "resolve_grader",
     "risk_coverage",
+    "score_frame",
     "shard_of",
     "squad_f1",
     "word_f1",

@@ -16,11 +16,14 @@ from pydantic_core import to_json
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.accepting import guard_u, why_never_accepted
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.grounded import AND_GROUNDED, doubt, grounded_rows
-from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
+from snne_guard.evaluation.metrics import Interval, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
+from snne_guard.evaluation.sentences import SentenceRanking, ranked_sentences
+from snne_guard.evaluation.tables import frame_of
 from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.scoring import labelled_spans
@@ -62,27 +65,6 @@ class MethodResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentenceRanking:
-    """How well the uncertainty of sentences finds the wrong ones.
-
-    Attributes:
-        answers: Answers that are labelled by sentence.
-        sentences: Their sentences.
-        accuracy: Share of right sentences.
-        auroc: Of all sentences; NaN where all are right, or all wrong.
-        within: Mean over the answers that have right and wrong ones; NaN without any.
-        grounded: AUROC of ``grounded`` of all sentences; None unless each has a number.
-    """
-
-    answers: int
-    sentences: int
-    accuracy: float
-    auroc: float
-    within: float
-    grounded: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """What was found on one set of recordings.
 
@@ -100,6 +82,9 @@ class Evaluation:
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
+        u: ``(n,)`` ``u`` of the first method; ``inf`` where a calibrated guard could
+            never accept the answer. None for a method without ``u``.
+        never_accepted: Why, as reason codes with their counts.
         recipes: What the recipes are worth; None where there is nothing to compare: no
             self-check, other model or view but the plain one, or no right and wrong
             answers.
@@ -119,6 +104,8 @@ class Evaluation:
     quality: FloatArray = field(repr=False)
     correct: FloatArray | None = field(repr=False)
     uncertainties: Mapping[str, FloatArray] = field(repr=False)
+    u: FloatArray | None = field(repr=False)
+    never_accepted: Mapping[str, int]
     recipes: RecipeComparison | None
     sentences: SentenceRanking | None
 
@@ -150,6 +137,22 @@ class Evaluation:
         )
         derived = {"n_ranked": len(self.ids), "accuracy": self.accuracy}
         return {**json.loads(plain), **derived}
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:  # noqa: ANN401 - of any library
+        """Return a data frame with a row for each question and a column per method.
+
+        The other columns are ``id``, ``quality``, ``correct`` and ``u``, where known.
+
+        Args:
+            backend: The library of the frame: ``"pandas"``, ``"polars"``, ...
+
+        Raises:
+            MissingExtraError: narwhals or that library is not installed.
+        """
+        known = {"correct": self.correct, "u": self.u, **self.uncertainties}
+        columns = {"id": self.ids, "quality": self.quality.tolist()}
+        given = {k: each.tolist() for k, each in known.items() if each is not None}
+        return frame_of(columns | given, backend=backend)
 
 
 def evaluate(
@@ -227,8 +230,7 @@ def evaluate(
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
     columns = [array("d") for _ in rows]
-    ids: list[str] = []
-    grades: list[Grade] = []
+    kept: list[tuple[str, Grade, str | None]] = []
     n_read = 0
     for recording, grade in graded(recordings, grader):
         n_read += 1
@@ -250,21 +252,21 @@ def evaluate(
         asked = _inputs(recording, samples, tau=tau, with_answer=include_answer)
         for column, value in zip(columns, _scores(rows, asked, problems), strict=True):
             column.append(value)
-        ids.append(recording.id)
-        grades.append(grade)
         doubts.append(doubt(recording))
-    if not ids:
-        whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
-        msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
+        kept.append((recording.id, grade, why_never_accepted(recording, samples)))
+    if not kept:
+        told = "; ".join(f"{why}: {count}" for why, count in left_out.items())
+        msg = f"{name}: expected questions to rank, got none ({told or 'no lines'})"
         if left_out[_UNGRADED]:
             msg = f"{msg}: {HOW_TO_GRADE}"
         raise InputError(msg)
     scores: FloatArray = np.array(columns)
     places, complete = _comparable(scores)
-    left_out["not scored by every ranked method"] = len(ids) - len(complete)
-    ranked = [grades[at] for at in complete]
-    quality: FloatArray = np.array([grade.quality for grade in ranked])
-    verdicts = [grade.correct for grade in ranked]
+    left_out["not scored by every ranked method"] = len(kept) - len(complete)
+    complete_rows = [*zip(*(kept[at] for at in complete), strict=True)]
+    ids, grades, never = complete_rows or [()] * 3
+    quality: FloatArray = np.array([grade.quality for grade in grades])
+    verdicts = [grade.correct for grade in grades]
     correct = None if None in verdicts else np.array(verdicts, dtype=np.float64)
     uncertainties = {rows[at].name: scores[at, complete] for at in places}
     skipped |= {
@@ -272,10 +274,13 @@ def evaluate(
         for row in rows
         if row.name not in uncertainties
     }
+    first, *_ = uncertainties
+    n = (samples or 0) + include_answer
+    u = guard_u(rows[places[0]].method, uncertainties[first], n, tau=tau, never=never)
     uncertainties |= grounded_rows(uncertainties, np.array(doubts)[complete])
     return Evaluation(
         name=name,
-        grader=", ".join(dict.fromkeys(grade.grader for grade in ranked)),
+        grader=", ".join(dict.fromkeys(grade.grader for grade in grades)),
         n_read=n_read,
         left_out={why: count for why, count in left_out.items() if count},
         n_samples=samples or 0,
@@ -291,12 +296,14 @@ def evaluate(
             )
         ),
         skipped=skipped,
-        ids=tuple(ids[at] for at in complete),
+        ids=ids,
         quality=quality,
         correct=correct,
         uncertainties=uncertainties,
+        u=u,
+        never_accepted=Counter(filter(None, never)),
         recipes=recipes.compared(resamples=resamples),
-        sentences=_ranking(sentences),
+        sentences=ranked_sentences(sentences),
     )
 
 
@@ -422,26 +429,3 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, IntArray]:
     missing = np.isnan(scores)
     ranked = np.flatnonzero(missing.mean(axis=1) <= 1 - _ENOUGH)
     return ranked, np.flatnonzero(~missing[ranked].any(axis=0))
-
-
-def _ranking(
-    labelled: Sequence[tuple[list[Span], Sequence[int]]],
-) -> SentenceRanking | None:
-    """Return how well sentences are ranked, None where there are none."""
-    found = [([one.uncertainty for one in spans], right) for spans, right in labelled]
-    if not any(us for us, _ in found):
-        return None
-    each = [auroc(us, right) for us, right in found if us]
-    both = [value for value in each if not math.isnan(value)]
-    uncertainty = np.concatenate([us for us, _ in found])
-    correct = np.concatenate([right for _, right in found])
-    grounded = [one.grounded for spans, _ in labelled for one in spans]
-    doubts = [1 - number for number in grounded if number is not None]
-    return SentenceRanking(
-        answers=len(labelled),
-        sentences=len(correct),
-        accuracy=float(correct.mean()),
-        auroc=auroc(uncertainty, correct),
-        within=float(np.mean(both)) if both else math.nan,
-        grounded=auroc(doubts, correct) if len(doubts) == len(correct) else None,
-    )

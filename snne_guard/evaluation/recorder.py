@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from snne_guard.cost import Cost
+from snne_guard.engine.reading import is_complete, is_refused
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.jsonl import AppendFile, beside, read_appended
 from snne_guard.evaluation.recorded_calls import (
@@ -31,6 +32,9 @@ _GIVING_UP = 5
 """This many failed questions in a row mean that the provider is down."""
 
 _LONGEST_ERROR = 1_000
+
+_MANY = 0.2
+"""Share of replies that were cut off from which on the token limit is too low."""
 
 
 class RecordingRun(AppendFile):
@@ -59,6 +63,8 @@ class RecordingRun(AppendFile):
         known: Questions that were already in the file.
         recorded: Questions that were written.
         failed: Questions that failed, kept aside in a file of their own.
+        replies: Replies that came, of failed questions too.
+        cut_off: How many of them were cut off.
         cost: Requests, tokens and money of the run.
         stopped: Why it ends early, None if it does not.
         is_down: Whether so many questions have failed in a row that it should end.
@@ -96,6 +102,7 @@ class RecordingRun(AppendFile):
         self.shard = shard
         self.retry_failed = retry_failed
         self.recorded = self.failed = 0
+        self.replies = self.cut_off = 0
         self.cost = Cost(money=0.0)
         self.stopped: str | None = None
         self.is_down = False
@@ -154,6 +161,10 @@ class RecordingRun(AppendFile):
         """Write a question with its ``drawn_fields``; ``error`` says why it failed."""
         row = {**_asked_fields(question), **drawn}
         self.cost += cost or Cost(money=0.0)
+        ends = drawn["drawn"]["finish_reasons"] if drawn else []
+        whole = [not end or is_complete(end) or is_refused(end) for end in ends]
+        self.replies += len(whole)
+        self.cut_off += whole.count(False)
         if error is None:
             self.append(row)
             self.ids.add(question.id)
@@ -168,6 +179,11 @@ class RecordingRun(AppendFile):
                 self.is_down = True
                 self.stopped = f"{_GIVING_UP} questions failed in a row: {error}"
         self.on_done()
+
+    @property
+    def many_cut_off(self) -> bool:
+        """Whether a fifth of the replies were cut off."""
+        return self.cut_off >= _MANY * self.replies > 0
 
     def _recorded(self) -> Iterator[str]:
         settings = json.loads(json.dumps(self.settings))

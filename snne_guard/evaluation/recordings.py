@@ -19,8 +19,8 @@ from snne_guard.evaluation.jsonl import (
     digest,
     json_line,
     read_appended,
-    read_objects,
 )
+from snne_guard.evaluation.tables import Columns, Frame, read_rows
 from snne_guard.files import replace_file
 from snne_guard.text import without_reasoning
 
@@ -196,12 +196,15 @@ _QUESTION = TypeAdapter(Question)
 Row = TypeVar("Row", Question, Recording)
 
 
-def read_recordings(source: Source) -> Iterator[Recording]:
+def read_recordings(
+    source: Source | Frame, *, columns: Columns | None = None
+) -> Iterator[Recording]:
     """Read recordings line by line.
 
     Args:
         source: A file, or lines of bytes: UTF-8, one JSON object per line; blank lines
-            are skipped.
+            are skipped. Or a CSV file, or a data frame, as ``read_rows`` takes it.
+        columns: The columns of a table that hold a field, where they have other names.
 
     Yields:
         The recordings in the order of the file.
@@ -216,10 +219,12 @@ def read_recordings(source: Source) -> Iterator[Recording]:
         >>> [row.main_answer for row in read_recordings([line])]
         ['4']
     """
-    return read_objects(source, _unique(Recording.from_dict))
+    return read_rows(source, _unique(Recording.from_dict), columns=columns)
 
 
-def read_questions(source: Source) -> Iterator[Question]:
+def read_questions(
+    source: Source | Frame, *, columns: Columns | None = None
+) -> Iterator[Question]:
     """Read questions; the rest is as in ``read_recordings``.
 
     A line has ``question`` and, where known, ``id``, ``context``, ``answers`` and
@@ -229,7 +234,7 @@ def read_questions(source: Source) -> Iterator[Question]:
         >>> list(read_questions([b'{"id": 7, "question": "Why?"}']))
         [Question(id='7')]
     """
-    return read_objects(source, _unique(Question.from_dict))
+    return read_rows(source, _unique(Question.from_dict), columns=columns)
 
 
 def write_recordings(
@@ -337,8 +342,14 @@ def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
     return {each.answer: each.label for each in lines}
 
 
-def read_labelled(*paths: str | os.PathLike[str]) -> Iterator[Recording]:
+def read_labelled(
+    *paths: str | os.PathLike[str], columns: Columns | None = None
+) -> Iterator[Recording]:
     """Yield recordings with the labels from the file beside each, if there is one.
+
+    Args:
+        paths: The files, JSONL or CSV.
+        columns: As ``read_recordings`` takes them.
 
     Raises:
         InputError: A line is not a recording, or not a label, or an id is a duplicate,
@@ -348,6 +359,6 @@ def read_labelled(*paths: str | os.PathLike[str]) -> Iterator[Recording]:
     read = _unique(Recording.from_dict)
     for path in paths:
         labels = read_labels(beside(path, "labels"))
-        for recording in read_objects(path, read):
+        for recording in read_rows(path, read, columns=columns):
             label = labels.get(answer_digest(recording))
             yield recording if label is None else replace(recording, label=label)

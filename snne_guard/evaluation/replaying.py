@@ -30,6 +30,7 @@ from snne_guard.errors import (
     ScoringError,
     SnneGuardError,
 )
+from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.recorded_calls import (
     PLAIN,
     check_same_settings,
@@ -284,7 +285,8 @@ def score_recordings(
         unscored.update([] if why is None else [why])
         uncertainty.append(math.inf if why is not None or u is None else u)
     if unscored.total() == len(uncertainty):
-        reasons = ", ".join(f"{code} {n}" for code, n in unscored.most_common())
+        whys = (f"{n} for {in_words(code)}" for code, n in unscored.most_common())
+        reasons = ", ".join(whys)
         msg = f"no recording can be scored as a guard would score it: {reasons}"
         raise InputError(msg)
     made: dict[str, Any] = {

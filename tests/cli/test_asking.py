@@ -41,6 +41,7 @@ def test_ask_shows_answer_replies_and_decision(serve: Any) -> None:
     assert "ACCEPTED" in result.output
     assert "A ×5 Paris" in result.output  # noqa: RUF001 - the sign
     assert "threshold 0.40, uncalibrated" in result.output
+    assert "snne-guard: asking openai:test-model\n" in result.stderr
 
 
 def test_ask_shows_the_self_check(serve: Any) -> None:
@@ -236,3 +237,4 @@ def test_embedded_means_the_embedded_model_everywhere(tmp_path: Path) -> None:
     assert row["main_logprobs"]
     asked = run("ask", "Capital of Spain?", "--n", "3", "--json")
     assert json.loads(asked.stdout)["snne_guard"]["method"] == "wsnne"
+    assert "asking the embedded SmolLM2-135M, a toy to try things with" in asked.stderr

@@ -3,11 +3,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from base64 import b64decode
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -74,7 +71,7 @@ def test_sentences_are_ranked_where_they_are_labelled(
         row |= {"sentences": sentences, "sentence_labels": labels}
         row |= {"main_answer": " ".join(sentences), "samples": samples * 2}
     page = tmp_path / "t.html"
-    options = ("--resamples", "5", "--methods", "snne", "--html", page)
+    options = ("--resamples", "5", "--methods", "snne", "--report", page)
     found = run("evaluate", write_jsonl(recording, rows), *options)
     # The wrong one is above two right ones and as high as the third.
     told = (
@@ -124,31 +121,17 @@ def test_a_judge_grades_once(recording: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(server.requests) == 40
 
 
-def tags(page: Path) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the tags of a page with their attributes."""
-    found: list[tuple[str, dict[str, str | None]]] = []
-    parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attrs: found.append((tag, dict(attrs)))  # type: ignore[method-assign]
-    parser.feed(page.read_text())
-    return found
-
-
-def test_the_page_has_the_tables_and_loads_and_runs_nothing(
-    recording: Path, tmp_path: Path
-) -> None:
+def test_the_page_has_the_tables(recording: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
-    found = run("evaluate", recording, "--methods", "snne", "--html", page)
+    found = run("evaluate", recording, "--methods", "snne", "--report", page)
+    assert found.exit_code == 0, found.output
     for figure in re.findall(r"\b0\.\d{3}\b", found.stdout):
         assert figure in page.read_text()
-    names = {tag for tag, _ in tags(page)}
-    assert names == {"html", "meta", "title", "pre", "span", "img"}
-    [image] = [attributes for tag, attributes in tags(page) if tag == "img"]
-    kind, _, data = str(image["src"]).partition("base64,")
-    assert kind == "data:image/svg+xml;"
-    assert ET.fromstring(b64decode(data)).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert policy in [attributes.get("content") for _, attributes in tags(page)]
-    assert not any(name.startswith("on") for _, each in tags(page) for name in each)
+    assert "question 1" not in page.read_text()
+    texts = run("evaluate", recording, "--report", page, "--show-texts")
+    assert texts.exit_code == 0, texts.output
+    assert "fooled the guard" in page.read_text()
+    assert "question " in page.read_text()
 
 
 def test_a_hostile_recording_does_nothing_to_a_terminal_or_a_page(
@@ -163,14 +146,13 @@ def test_a_hostile_recording_does_nothing_to_a_terminal_or_a_page(
     page, figures = tmp_path / "r.html", tmp_path / "r.json"
     found = run(
         *("evaluate", path, "--methods", "snne,dse"),
-        *("--resamples", "5", "--html", page, "--json", figures),
+        *("--resamples", "5", "--report", page, "--json", figures),
     )
     assert found.exit_code == 0, found.output
     for shown in (found.output, page.read_text()):
         assert not set("\x1b\x07\u202e") & set(shown)
         assert "[bold]" in shown
-    # All answers are right, so there is no curve either.
-    assert "img" not in {tag for tag, _ in tags(page)}
+    assert "<img" not in page.read_text()
     assert "hidden" not in page.read_text() + figures.read_text()
 
 
@@ -178,14 +160,46 @@ def test_a_missing_package_is_named_before_anything_is_computed(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    found = run("evaluate", recording, "--html", tmp_path / "r.html")
+    found = run("evaluate", recording, "--report", tmp_path / "r.html")
     assert found.exit_code == 2
     assert "snne-guard[eval]" in found.stderr
     assert not found.stdout
 
 
+@pytest.mark.parametrize("methods", ["wsnne", "perplexity,wsnne", "dse"])
+def test_nothing_but_the_baseline_is_an_error(recording: Path, methods: str) -> None:
+    found = run("evaluate", recording, "--methods", methods)
+    assert found.exit_code == 2
+    assert "nothing but the baseline answer_length can be ranked: " in found.stderr
+    assert run("evaluate", recording, "--methods", "answer_length").exit_code == 0
+
+
+def test_answers_that_no_guard_accepts_are_told_with_the_cause(
+    recording: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in recording.read_text().splitlines()]
+    ends = {"finish_reasons": ["stop", "length", "stop"], "kinds": [None] * 3}
+    path = write_jsonl(recording, [{**row, "drawn": ends} for row in rows])
+    page = tmp_path / "r.html"
+    found = run("evaluate", path, "--methods", "snne", "--report", page)
+    told = "never accepts 40 of these answers: truncated_samples"
+    assert told in found.stdout
+    assert "--max-tokens" in found.stdout
+    assert "Mend the recording first" in page.read_text()
+    scored = run("score", path)
+    assert "never accepts 40 of 40 answers: truncated_samples" in scored.stdout
+    out = tmp_path / "guard.json"
+    made = run("calibrate", path, "--error-rate", 0.2, "--out", out)
+    assert "40 for truncated_samples (" in made.stderr
+    assert "--max-tokens" in made.stderr
+    few = [{**row, "drawn": ends} for row in rows[:3]] + rows[3:]
+    made = run("calibrate", write_jsonl(path, few), "--error-rate", 0.2, "--out", out)
+    headline = made.stdout.splitlines()[2]
+    assert headline.startswith("3 of 40 answers can never be accepted: truncated_")
+
+
 def test_an_earlier_report_is_replaced_whole(recording: Path, tmp_path: Path) -> None:
-    for option in ("--json", "--html"):
+    for option in ("--json", "--report"):
         report, link = tmp_path / f"{option}.new", tmp_path / f"{option}.old"
         report.write_text("the earlier report")
         link.hardlink_to(report)
@@ -200,7 +214,7 @@ def test_neither_recording_nor_labels_are_overwritten(recording: Path) -> None:
     for target, more in (
         (recording, ()),
         (beside(recording, "labels"), ()),
-        (both, ("--html", both)),
+        (both, ("--report", both)),
     ):
         found = run("evaluate", recording, "--json", target, *more)
         assert found.exit_code == 2

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +54,53 @@ def test_one_key_an_answer(recording: Path) -> None:
     for count in ("right        1", "wrong        1", "left         1"):
         assert count in found.stdout
     assert recording.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
+@pytest.mark.parametrize(
+    ("keys", "given"),
+    [("rwq", {"j": 1, "c": 0}), ("xR\nsw", {"j": 1, "i": 0}), ("r\x03", {"j": 1})],
+)
+def test_on_a_terminal_a_key_needs_no_enter(
+    recording: Path, keys: str, given: dict[str, int]
+) -> None:
+    import pty
+
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "snne_guard", "label", str(recording)]
+    with subprocess.Popen(command, stdin=end, stdout=end, stderr=end) as process:  # noqa: S603 - our own program
+        os.close(end)
+        for key in keys:
+            _until_asked(terminal)
+            os.write(terminal, key.encode())
+        _until_asked(terminal)
+        assert process.wait(20) == 0
+    os.close(terminal)
+    assert labels(recording) == given
+
+
+def _until_asked(terminal: int) -> None:
+    """Wait until nothing more comes, as at a question, or the program has ended."""
+    quiet = 20.0
+    while select.select([terminal], [], [], quiet)[0]:
+        quiet = 0.5
+        try:
+            os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            return
+
+
+def test_a_csv_file_is_labelled(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("Frage,Antwort\nWarum?,Darum\nWie?,So\n")
+    columns = ("--column", "question=Frage", "--column", "main_answer=Antwort")
+    found = run("label", path, *columns, keys="r\nw\n")
+    assert found.exit_code == 0, found.output
+    assert "right        1\nwrong        1" in found.stdout
+    assert len(labels(path)) == 2
+    refused = run("label", path)
+    assert refused.exit_code == 2
+    assert "r.csv, line 2: question: Field required" in refused.stderr
 
 
 def test_the_same_command_goes_on(recording: Path) -> None:

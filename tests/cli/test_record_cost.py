@@ -120,8 +120,10 @@ def test_pace_and_money_are_shown_while_it_runs(
     monkeypatch.setattr(record, "SECONDS_BETWEEN_LINES", 0.0)
     result = run(*record_command(tmp_path, server.url, *PRICES, n=2))
     assert result.exit_code == 0, result.output
-    first, _, last = result.stderr.splitlines()
-    assert "1 recorded, 0 already there, 0 failed; " in first
+    model, first, _, last = result.stderr.splitlines()
+    assert model == "snne-guard: asking openai:test-model"
+    assert "1 of 2 asked, 0:00:" in first
+    assert " left: 1 recorded, 0 already there, 0 failed; " in first
     assert " questions and " in first
     assert " tokens a second, price 0.0000" in first
     assert ", price 0.0000" in last
@@ -146,3 +148,61 @@ def test_what_failed_and_why_is_said_at_the_end(tmp_path: Path) -> None:
     assert re.search(r"2 not recorded: \w+Error: Error code: 400", result.stderr)
     assert re.search(r"1 not recorded: \w+Error: Error code: 403", result.stderr)
     assert "r.failed.jsonl; --retry-failed asks them again" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("answers", "samples", "warned"),
+    [
+        ("stop", "length", True),
+        ("length", "stop", True),  # a fifth of the replies
+        ("length", "length", True),
+        ("stop", "stop", False),
+        ("stop", "content_filter", False),
+        ("stop", "max_tokens", True),
+    ],
+)
+def test_replies_that_are_cut_off_are_told_while_it_runs(
+    tmp_path: Path, answers: str, samples: str, *, warned: bool
+) -> None:
+    def script(asked: Asked) -> Answer:
+        finish = samples if asked.is_sample else answers
+        return Answer(texts=["Paris"] * asked.n, finish=finish)
+
+    with Server(script) as server:
+        result = run(*record_command(tmp_path, server.url, n=4))
+    lines = [line for line in result.stderr.splitlines() if "were cut off" in line]
+    assert bool(lines) is warned, result.stderr
+    if warned:
+        assert "with a larger --max-tokens" in lines[0]
+        assert lines[-1].startswith("snne-guard: warning: ")
+        # The first came as soon as ten replies had.
+        assert int(lines[0].split(" of ")[1].split()[0]) == 10
+
+
+def test_the_seconds_are_those_of_the_wall(tmp_path: Path) -> None:
+    with Server(lambda asked: Answer(texts=["Paris"] * asked.n, delay=0.3)) as server:
+        result = run(*record_command(tmp_path, server.url, n=4))
+    last = result.stderr.splitlines()[-1]
+    [seconds] = re.findall(r"([\d.]+) s$", last)
+    assert float(seconds) < 2.2  # eight requests of .3 s, up to four at once
+
+
+def test_a_csv_file_is_recorded(tmp_path: Path, server: Server) -> None:
+    command = record_command(tmp_path, server.url)
+    asked = tmp_path / "q.csv"
+    asked.write_text("Frage;gold;topic\nHauptstadt?;Paris;geo\nWo?;;geo\n")
+    columns = ["--column", "question=Frage", "--column", "answers=gold"]
+    command[1] = str(asked)
+    result = run(*command, *columns)
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in (tmp_path / "r.jsonl").open()]
+    by_question = {row["question"]: row for row in rows}
+    assert by_question["Hauptstadt?"]["answers"] == ["Paris"]
+    assert "answers" not in by_question["Wo?"]
+    assert {row["topic"] for row in rows} == {"geo"}
+    assert "Hauptstadt?" in json.dumps(
+        [request.body["messages"] for request in server.requests], ensure_ascii=False
+    )
+    wrong = run(*command, "--column", "question")
+    assert wrong.exit_code == 2
+    assert "expected --column FIELD=COLUMN, got 'question'" in wrong.stderr

@@ -273,7 +273,7 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_where_nothing_can_be_scored_the_reasons_are_told() -> None:
-    with pytest.raises(InputError, match="guard would score it: answer_unreadable 2"):
+    with pytest.raises(InputError, match="would score it: 2 for answer_unreadable"):
         score_recordings([row(0, main_answer=""), row(1, main_answer="")])
     with pytest.raises(ConfigurationError, match="at least 2, got 1"):
         score_recordings([row(samples=[])])
