@@ -24,6 +24,7 @@ from snne_guard.errors import (
 from snne_guard.types import Assessment, Decision, Reply, Score, Span
 
 if TYPE_CHECKING:
+    from snne_guard.evaluation.decision_log import DecisionLog
     from snne_guard.langchain import SNNEGuard
     from snne_guard.openai import guard_client
     from snne_guard.scorers import score
@@ -34,6 +35,7 @@ __all__ = [
     "ConfigurationError",
     "Cost",
     "Decision",
+    "DecisionLog",
     "GuardTimeoutError",
     "InputError",
     "MissingExtraError",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _LATE = {
+    "DecisionLog": "evaluation.decision_log",
     "SNNEGuard": "langchain",
     "guard_client": "openai",
     "render_marks": "spans",

@@ -13,6 +13,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from snne_guard.evaluation import Recording, read_recordings
+from snne_guard.evaluation.decision_log import is_log, logged_recordings
 from snne_guard.evaluation.jsonl import AppendFile, beside, digest
 from snne_guard.evaluation.recordings import answer_digest, read_labels
 from snne_guard.text import printable
@@ -40,11 +41,13 @@ def label(
     recording never changes. Run the same command again to continue; skipped answers are
     shown again.
 
-    Answers that have a label in the recording are left out.
+    Answers that have a label in the recording are left out. A decision log with texts
+    is read as well.
 
     Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
-    rows = [row for row in read_recordings(recording) if row.label is None]
+    read = logged_recordings if is_log(recording) else read_recordings
+    rows = [row for row in read(recording) if row.label is None]
     path = beside(recording, "labels")
     with AppendFile(path) as file:
         labels = read_labels(path)

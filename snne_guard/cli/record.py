@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,15 +17,28 @@ from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
-from snne_guard.cli.console import check_outputs, in_shard, note, source
+from snne_guard.cli.console import (
+    check_outputs,
+    in_shard,
+    left_out_lines,
+    note,
+    source,
+)
 from snne_guard.cli.models import chat_model, messages_before
 from snne_guard.cli.render import cost_in_words
 from snne_guard.cost import Cost, Prices
 from snne_guard.distributed import record_file, recorded_settings
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.decision_log import logged_recordings
+from snne_guard.evaluation.jsonl import AppendFile, beside, read_appended
 from snne_guard.evaluation.recorder import RecordingRun
 from snne_guard.evaluation.recorder import record as draw
-from snne_guard.evaluation.recordings import Question, read_questions
+from snne_guard.evaluation.recordings import (
+    Question,
+    answer_digest,
+    read_labels,
+    read_questions,
+)
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Assessment
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View
@@ -106,6 +120,16 @@ def record(
         Literal["openai"] | None,
         typer.Option(help="Ask through the provider's batch API, at half the price."),
     ] = None,
+    from_log: Annotated[
+        bool,
+        typer.Option(
+            "--from-log",
+            help="QUESTIONS is a decision log with texts: take its calls, ask nothing.",
+        ),
+    ] = False,
+    policy: Annotated[
+        str | None, typer.Option(help="With --from-log: only this policy's calls.")
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -127,10 +151,18 @@ def record(
     from snne_guard.langchain import SNNEGuard
     from snne_guard.langchain.wrappers import ModelTree
 
-    if batch and (ray or not model.startswith("openai:")):
-        msg = "--batch openai needs --model openai:NAME and does not work with --ray"
-        raise ConfigurationError(msg)
+    _check_together(
+        {
+            "--batch openai needs --model openai:NAME and does not work with --ray": (
+                batch and (ray or not model.startswith("openai:"))
+            ),
+            "--policy has no effect without --from-log": policy and not from_log,
+        }
+    )
     check_outputs([questions], output)
+    if from_log:
+        _take_from_log(Path(questions), output, policy)
+        return
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
     before = messages_before(model, system)
@@ -207,6 +239,31 @@ def record(
         _name_failures(run)
         complete = not (run.stopped or run.failures())
     raise typer.Exit(0 if complete else 1)
+
+
+def _check_together(problems: Mapping[str, object]) -> None:
+    for problem, there in problems.items():
+        if there:
+            raise ConfigurationError(problem)
+
+
+def _take_from_log(log: Path, output: Path, policy: str | None) -> None:
+    """Append the calls of a decision log that a recording has not; say how many."""
+    left_out = Counter[str]()
+    labels = read_labels(beside(log, "labels"))
+    count = 0
+    with AppendFile(output) as file:
+        known = {str(row.get("id")) for row in read_appended(output, dict)}
+        for row in logged_recordings(log, policy=policy, left_out=left_out):
+            if row.id in known:
+                left_out["calls that are there already"] += 1
+                continue
+            label = labels.get(answer_digest(row))
+            file.append(replace(row, label=label).to_dict())
+            known.add(row.id)
+            count += 1
+    for line in [f"{count} calls recorded in {output}", *left_out_lines(left_out)]:
+        typer.echo(line)
 
 
 def _dry_run_lines(

@@ -198,6 +198,12 @@ class Calibration:
             return True  # ``check`` has seen the name that the guard asks by
         return self._is_model(name) or self._is_model(_DATE.sub("", name))
 
+    @property
+    def checksum(self) -> str:
+        """The checksum of its file, by which logs name it."""
+        checksum: str = _sealed(asdict(self))["checksum"]
+        return checksum
+
     def p_wrong(self, u: float | None, /) -> float | None:
         """Return the estimated probability that an answer is wrong; None if unknown."""
         if self.probability is None or u is None:

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields as dc_fields
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
 from snne_guard.openai.client import ClientOptions
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+_UPSTREAM = re.compile(r"https?://[^/?#@\s]+[^?#@\s]*")
+
+
+def _is_upstream(url: str) -> str:
+    if not _UPSTREAM.fullmatch(url):  # it may hold a password, so it is not quoted
+        msg = (
+            "expected a URL such as https://api.openai.com/v1, with http:// or "
+            "https://, and without a user, a query or a fragment"
+        )
+        raise ValueError(msg)
+    return url
 
 
 class _Table(BaseModel):
@@ -47,22 +65,38 @@ class ServerConfig(_Table):
         upstream: Address of the API that answers, ``/v1`` included.
         host: Address to listen on; without keys only one of this machine.
         port: Port to listen on.
-        admin_port: Port on 127.0.0.1 for the live page and metrics, if there are keys.
+        admin_host: Address of the admin port; None: 127.0.0.1.
+        admin_port: Port for the live page, metrics and health; None: the live page and
+            metrics are where the API is, unless there are keys.
         cors_origins: Origins of the web pages that may call; ``*``: all.
         max_requests_at_once: How many calls may be in flight; more get status 429.
-        show_texts: Whether the live page shows questions and answers.
+        show_texts: Whether the live page shows questions, answers and samples.
+        decision_log: File with a line a call, ``-`` for standard output.
+        log_texts: Whether these lines have prompts, answers and samples.
+        log_format: How the process logs: ``text`` or ``json``.
+        log_level: The least that it logs.
+        ready_upstream: Whether ``/ready`` asks the upstream, at most every 5 seconds.
+        drain_seconds: How long calls are still taken after SIGTERM, while ``/ready``
+            turns new ones away.
         policies: Options of a guard by name. The first is the default; none: one that
             is called ``default`` and has the guard's own defaults.
         keys: Who may call, by name; none: everybody on this machine.
     """
 
-    upstream: Annotated[str, Field(pattern=r"^https?://[^/?#@]+[^?#@]*$")]
+    upstream: Annotated[str, AfterValidator(_is_upstream)]
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8484
+    admin_host: str | None = None
     admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     cors_origins: list[str] = []
     max_requests_at_once: Annotated[int, Field(ge=1)] = 200
     show_texts: bool = False
+    decision_log: str | None = None
+    log_texts: bool = False
+    log_format: LogFormat = "text"
+    log_level: LogLevel = "info"
+    ready_upstream: bool = False
+    drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 5.0
     policies: dict[str, dict[str, Any]] = {}
     keys: dict[str, KeyOptions] = {}
 
@@ -81,14 +115,15 @@ def load_config(
         **settings: Fields of ``ServerConfig`` that override the file's; likewise.
 
     Raises:
-        ConfigurationError: A name is unknown or a value makes no sense.
-        OSError: The file cannot be read.
+        ConfigurationError: The file cannot be read, a name is unknown, or a value
+            makes no sense.
     """
     fields: dict[str, Any] = {} if file is None else _read(Path(file))
     fields |= {name: value for name, value in settings.items() if value is not None}
     if "upstream" not in fields:
         msg = "expected an upstream, such as --upstream https://api.openai.com/v1"
         raise ConfigurationError(msg)
+    _check_names(fields, ServerConfig.model_fields, where=str(file or "serve"))
     try:
         config = ServerConfig(**fields)
     except ValidationError as error:
@@ -99,17 +134,42 @@ def load_config(
         name: {**options, **over}
         for name, options in (config.policies or {"default": {}}).items()
     }
-    for name, key in config.keys.items():
-        unknown = [policy for policy in key.policies if policy not in policies]
-        if unknown:
-            msg = f"key {name} names an unknown policy: {', '.join(unknown)}"
+    for name, options in policies.items():
+        _check_names(options, ClientOptions.__annotations__, where=f"policy {name}")
+        if options.get("on_uncertain") == "fallback" and "fallback" not in options:
+            msg = (
+                f'policy {name}: on_uncertain = "fallback" needs the name of another '
+                'model: --fallback MODEL, or fallback = "MODEL" in the file'
+            )
             raise ConfigurationError(msg)
+    for name, key in config.keys.items():
+        for each in key.policies:
+            if each not in policies:
+                raise ConfigurationError(
+                    _unknown(f"key {name}", "policy", each, policies)
+                )
     return config.model_copy(update={"policies": policies})
+
+
+def _check_names(given: Iterable[str], known: Iterable[str], *, where: str) -> None:
+    """Refuse an option that is unknown, and say which one may be meant."""
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(_unknown(where, "option", name, known))
+
+
+def _unknown(where: str, what: str, name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    meant = f"did you mean {near[0]!r}?" if near else f"expected {', '.join(known)}"
+    return f"{where}: unknown {what} {name!r}, {meant}"
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"cannot read {file}, which --config names: {error.strerror}"
+        raise ConfigurationError(msg) from None
     except RecursionError:
         problem = "it is nested too deeply"
     except ValueError as error:  # also bytes that are no UTF-8, or a number too long
@@ -128,6 +188,9 @@ def guard_options(options: Mapping[str, Any]) -> ClientOptions:
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
     if "prices" in given:
+        _check_names(
+            given["prices"], [each.name for each in dc_fields(Prices)], where="prices"
+        )
         given["prices"] = Prices(**given["prices"])
     taken: ClientOptions = given
     return taken
