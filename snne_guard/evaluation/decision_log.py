@@ -76,9 +76,9 @@ class DecisionLog:
         self.failures = 0
         try:
             self._file = self._opened()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             msg = (
-                f"cannot write the decision log {self._path}: {error.strerror}; name a "
+                f"cannot write the decision log {self._path}: {_why(error)}; name a "
                 "file in a folder that exists, or - for standard output"
             )
             raise ConfigurationError(msg) from None
@@ -165,8 +165,14 @@ class DecisionLog:
         self.failures += 1
         if not self._failing:  # once, not for each call until there is room again
             self._failing = True
-            why = error.strerror if isinstance(error, OSError) else type(error).__name__
+            why = _why(error)
             _log.error("the decision log cannot be written, lines are lost: %s", why)
+
+
+def _why(error: Exception) -> str:
+    """Return what is wrong, without a value's text."""
+    told = error.strerror if isinstance(error, OSError) else None
+    return told or type(error).__name__
 
 
 def _size(descriptor: int) -> int | None:

@@ -120,10 +120,14 @@ def load_config(
     """
     fields: dict[str, Any] = {} if file is None else _read(Path(file))
     fields |= {name: value for name, value in settings.items() if value is not None}
+    _check_names(fields, ServerConfig.model_fields, where=str(file or "serve"))
+    keys = fields.get("keys")
+    for name, key in keys.items() if isinstance(keys, dict) else ():
+        if isinstance(key, dict):
+            _check_names(key, KeyOptions.model_fields, where=f"key {name}")
     if "upstream" not in fields:
         msg = "expected an upstream, such as --upstream https://api.openai.com/v1"
         raise ConfigurationError(msg)
-    _check_names(fields, ServerConfig.model_fields, where=str(file or "serve"))
     try:
         config = ServerConfig(**fields)
     except ValidationError as error:

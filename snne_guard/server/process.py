@@ -116,6 +116,8 @@ class _Server(uvicorn.Server):
         """Wait for calls in flight; the live page's event streams end."""
         self._guard.metrics.closed = True
         await super().shutdown(sockets)
+        if self.force_exit:  # else it has been done
+            await self.lifespan.shutdown()
 
     def _read_anew(self) -> None:
         if self._reload is None:

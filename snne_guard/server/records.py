@@ -21,6 +21,9 @@ _log = logging.getLogger("snne_guard.server")
 
 _UNSET = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
 
+_PROBED = frozenset({"/health", "/ready", "/metrics"})
+"""Addresses that machines ask every few seconds."""
+
 GONE = 499
 """Status, in logs alone, of a request whose client left before it was answered."""
 
@@ -128,7 +131,8 @@ class Records:
         if record.error is not None:
             failed = {**known, "error": record.error}
             _log.error("request failed", extra={"fields": failed})
-        _log.info("request", extra={"fields": known})
+        level = logging.DEBUG if record.route in _PROBED else logging.INFO
+        _log.log(level, "request", extra={"fields": known})
         if self.decisions is not None and call is not None:
             write = partial(
                 self.decisions.write,
