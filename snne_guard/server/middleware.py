@@ -70,7 +70,7 @@ class Gate:
             nonlocal started
             if message["type"] == "http.response.start":
                 started, record.status = True, message["status"]
-                record.route = getattr(scope.get("route"), "path", record.route)
+                record.route = _route(scope)
                 MutableHeaders(scope=message).setdefault("x-request-id", record.id)
             elif not message.get("more_body"):
                 slot.close()  # a client may send its next request now
@@ -91,7 +91,7 @@ class Gate:
                     await response(scope, receive, answer)
             finally:
                 if not record.ended and record.error is None:
-                    record.status = GONE
+                    record.status, record.route = GONE, _route(scope)
                 await self._records.end(record)
 
     async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,6 +147,12 @@ class Gate:
             raise Fault(429, message, code="too_many_requests", headers=wait)
         self._in_flight.add(slot)
         slot.callback(self._in_flight.discard, slot)
+
+
+def _route(scope: Scope) -> str:
+    """Return the address as the server knows it, without what the client chose."""
+    route: str = getattr(scope.get("route"), "path", "other")
+    return route
 
 
 def _is_local(scope: Scope) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import threading
@@ -116,7 +117,11 @@ class _Server(uvicorn.Server):
         """Wait for calls in flight; the live page's event streams end."""
         self._guard.metrics.closed = True
         await super().shutdown(sockets)
-        if self.force_exit:  # else it has been done
+        if self.force_exit:  # else nothing is left, and the last line has been done
+            if tasks := set(self.server_state.tasks):
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks, timeout=1)
             await self.lifespan.shutdown()
 
     def _read_anew(self) -> None:

@@ -23,15 +23,15 @@ from snne_guard.types import Assessment, Reply
 from tests.cli.support import run
 from tests.support.openai_server import APART, CHAT, Server, split
 
-SECRET = "a text that nobody may see"
+HIDDEN = "a text that nobody may see"
 
 
 def assessment(number: int = 0, **fields: Any) -> Assessment:
     usual: dict[str, Any] = {
         "id": f"id-{number}",
-        "answer": Reply(text=f"Paris {SECRET}", token_logprobs=(-0.5,), model="m-1"),
+        "answer": Reply(text=f"Paris {HIDDEN}", token_logprobs=(-0.5,), model="m-1"),
         "samples": tuple(Reply(text=f"Rome {n}", finish_reason="stop") for n in "abcd"),
-        "question": f"Capital of France? {SECRET}",
+        "question": f"Capital of France? {HIDDEN}",
         "method": "snne",
         "uncertainty": (number % 10) / 10,
         "threshold": 0.4,
@@ -59,7 +59,7 @@ def test_a_line_has_the_metadata_and_no_text(tmp_path: Path) -> None:
     assert row.items() >= assessment(3).to_metadata().items()
     assert (row["policy"], row["n"], row["model"]) == ("strict", 5, "m-1")
     assert row["time"].endswith("+00:00")
-    assert SECRET not in json.dumps(row)
+    assert HIDDEN not in json.dumps(row)
     assert oct((tmp_path / "d.jsonl").stat().st_mode & 0o777) == "0o600"
 
 
@@ -218,7 +218,7 @@ def test_calls_with_texts_are_recordings(tmp_path: Path) -> None:
         assert f"1 calls {what} were left out" in found.stdout
     first, *_ = recorded = [*read_recordings(output)]
     assert [row.id for row in recorded] == ["id-0", "id-1", "id-2"]
-    assert first.main_answer == f"Paris {SECRET}"
+    assert first.main_answer == f"Paris {HIDDEN}"
     assert first.settings == {"model": "openai:m"}
     again = run("record", path, "--from-log", "--output", output)
     assert "1 calls recorded" in again.stdout  # the other policy's

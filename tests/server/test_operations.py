@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ import httpx
 import pytest
 
 from tests.cli.support import run
-from tests.server.support import Running, key, port_of, process, serving
-from tests.support.openai_server import APART, CHAT, Answer, Asked, Server, always
+from tests.server.support import Running, echo, key, port_of, process, serving
+from tests.support.openai_server import APART, CHAT, Answer, Asked, Server
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 
@@ -70,6 +70,10 @@ def until(check: Callable[[], Any], *, seconds: float = 20.0) -> Any:
 
 def ready(running: Running) -> int:
     return httpx.get(f"{running.url}/ready").status_code
+
+
+def stopping(running: Running) -> bool:
+    return ready(running) == 503
 
 
 def value(text: str, name: str, **labels: str) -> float:
@@ -127,16 +131,19 @@ def test_the_second_signal_ends_at_once(
             assert server.poll() is None
             server.send_signal(signal.SIGTERM)
             assert server.wait(5) == 0
-            with pytest.raises(httpx.TransportError):
-                hanging.result()
+            assert hanging.result().status_code == 500
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
+    (row,) = rows(log)
+    assert (row["status"], row["reasons"]) == (499, ["cancelled"])
 
 
 # -- Reload ----------------------------------------------------------------------------
 
 
-def config(upstream: Server, *names: str, threshold: float = 0.4, more: str = "") -> str:
+def config(
+    upstream: Server, *names: str, threshold: float = 0.4, more: str = ""
+) -> str:
     keys = "\n".join(
         f'[keys.{name}]\nsha256 = "{key(name)["sha256"]}"\npolicies = ["p"]'
         for name in names
@@ -184,13 +191,10 @@ def test_sighup_reads_the_file_anew_or_keeps_the_old_one(
             good.replace("threshold", "treshold"): "did you mean 'threshold'?",
             good.replace('["p"]', '["q"]', 1): "unknown policy 'q'",
             good.replace(upstream.url, "me:sk-pass@host"): "expected a URL",
-            config(upstream, "a", more="port = 1"): "port was",
             config(upstream, "a", more='host = "0.0.0.0"'): "host was",
             config(upstream): "no key any more, needs a restart",
             good.replace("threshold = 0.2", 'calibration = "none"'): "none: No such",
         }
-        # The port was given as an option, which goes before the file.
-        broken.pop(config(upstream, "a", more="port = 1"))
         for text, told in broken.items():
             message = reloaded(text)
             assert message.startswith("the old configuration stays: ")
@@ -329,7 +333,7 @@ def test_the_admin_port_is_scraped_by_others_only_where_it_was_said(
     upstream: Server, tmp_path: Path
 ) -> None:
     file = tmp_path / "serve.toml"
-    file.write_text(config(upstream, "a") + "")
+    file.write_text(config(upstream, "a"))
     elsewhere = {"host": "10.0.0.7:9090"}
     for host, status in ((None, 403), ("0.0.0.0", 200)):  # noqa: S104
         options = ["--config", str(file), "--admin-port", "0"]
@@ -352,7 +356,7 @@ def test_the_admin_port_is_scraped_by_others_only_where_it_was_said(
             assert about["name"] == "snne-guard"
             assert about["live page and metrics"] == "the admin port"
             server.send_signal(signal.SIGTERM)
-            until(lambda each=admin: ready(each) == 503)
+            until(partial(stopping, admin))
 
 
 def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
@@ -398,8 +402,6 @@ def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
 def test_ready_can_ask_the_upstream(
     monkeypatch: pytest.MonkeyPatch, status: int, told: int
 ) -> None:
-    from tests.server.support import echo
-
     with echo() as upstream:
         upstream.status = status
         with serving(upstream.url, ready_upstream=True) as running:
@@ -431,7 +433,7 @@ def logged(upstream: Server, *options: str) -> str:
     with process(*given, "--drain-seconds", "0") as (server, running):
         asked = [body("prompt-text"), body("prompt-text", stream=True)]
         asked += [body("prompt-text fail"), body("prompt-text fail", stream=True)]
-        asked += [{"model": "prompt-text"}]
+        asked += [{"model": "prompt-text", "n": 2}]
         for each in asked:
             running.post(json=each, headers=HEAD)
         running.post("/v1/prompt-text", json={}, headers=HEAD)
@@ -445,19 +447,15 @@ def logged(upstream: Server, *options: str) -> str:
         return server.stderr.read()
 
 
-@pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
-def test_json_logs_have_a_line_a_call_and_say_what_failed(
-    upstream: Server, level: str
-) -> None:
-    options = ("--log-format", "json", "--log-level", "info")
-    if level != "info":
-        text = ""  # without the line that says where it listens there is no port
-        if level == "debug":
-            text = logged(upstream, "--log-format", "json", "--log-level", level)
-            assert all(json.loads(line) for line in text.splitlines())
-        assert not any(f"{what}-text" in text for what in ("key", "prompt", "Paris"))
-        return
-    text = logged(upstream, *options)
+def test_debug_logs_have_no_key_and_no_text(upstream: Server) -> None:
+    text = logged(upstream, "--log-format", "json", "--log-level", "debug")
+    assert all(json.loads(line) for line in text.splitlines())
+    assert not any(f"{what}-text" in text for what in ("key", "prompt"))
+    assert "Paris" not in text
+
+
+def test_json_logs_have_a_line_a_call_and_say_what_failed(upstream: Server) -> None:
+    text = logged(upstream, "--log-format", "json")
     assert not any(f"{what}-text" in text for what in ("key", "prompt"))
     assert "Paris" not in text
     found = [json.loads(line) for line in text.splitlines()]
@@ -474,7 +472,6 @@ def test_json_logs_have_a_line_a_call_and_say_what_failed(
     ids = [row["request_id"] for row in access]
     assert ids[:8] == ["mine/1"] * 8
     assert ids[8].startswith("req_")
-    assert access[0]["decision"] is None if "decision" in access[0] else True
     errors = [row for row in found if row["message"] == "request failed"]
     assert {row["error"] for row in errors} >= {"InternalServerError"}
     assert all(row["request_id"] == "mine/1" for row in errors)
@@ -490,9 +487,9 @@ def test_json_logs_have_a_line_a_call_and_say_what_failed(
 def test_text_logs_are_lines_for_people(upstream: Server) -> None:
     text = logged(upstream)
     assert not any(f"{what}-text" in text for what in ("key", "prompt"))
-    line = next(line for line in text.splitlines() if "status=503" in line)
-    assert " error request failed " in text
+    (line, *_) = [each for each in text.splitlines() if "status=503" in each]
     assert "request_id=mine/1" in line
+    assert " error request failed " in text
 
 
 def test_an_upstream_that_is_not_there_is_named() -> None:
@@ -553,7 +550,7 @@ def test_each_request_is_a_span_of_the_client_s_trace(
     attributes = first["attributes"]
     assert attributes["gen_ai.operation.name"] == "chat"
     assert attributes["gen_ai.response.model"] == "test-model"
-    assert attributes["gen_ai.usage.input_tokens"] == 10
+    assert attributes["gen_ai.usage.input_tokens"] == (5 if stream else 10)
     assert attributes["snne_guard.decision"] == "accept"
     assert attributes["snne_guard.request_id"] == "mine/1"
     span = first["context"]["span_id"].removeprefix("0x")
@@ -562,11 +559,3 @@ def test_each_request_is_a_span_of_the_client_s_trace(
     assert second["status"]["status_code"] == "ERROR"
     assert second["attributes"]["http.response.status_code"] == 503
     assert "text" not in json.dumps([first, second]).replace("context", "")
-
-
-def test_nothing_is_left_running(upstream: Server) -> None:
-    with process("--upstream", upstream.url, "--admin-port", "0") as (server, _):
-        server.send_signal(signal.SIGINT)
-        assert server.wait(10) == 0
-    with pytest.raises(subprocess.TimeoutExpired):
-        raise subprocess.TimeoutExpired("", 0) if server.poll() == 0 else OSError
