@@ -32,7 +32,7 @@ print(result.calibration.threshold.statement)
 
 # The settings of the recording; with others, the guard refuses to start.
 model = embedded_model(temperature=0, max_tokens=48, stop=["\n", "."], seed=7)
-guard = SNNEGuard.from_calibration(model, result.calibration, on_uncertain="refuse")
+guard = SNNEGuard(model, calibration=result.calibration, on_uncertain="refuse")
 
 prompt = ChatPromptTemplate.from_messages(
     [

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from numbers import Real
 
 from snne_guard.errors import ConfigurationError
+
+
+def check_names(given: Iterable[str], known: Collection[str], /, *, what: str) -> None:
+    """Refuse a name that is not among the known ones.
+
+    Raises:
+        ConfigurationError: There is one; the message names the nearest known one.
+    """
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            msg = f"unknown {what} {name!r}{hint}"
+            raise ConfigurationError(msg)
 
 
 def check_number(

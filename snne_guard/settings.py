@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import cycle, islice
 from os import PathLike
 from types import NoneType
-from typing import Any, TypedDict, get_args
+from typing import Any, Self, TypedDict, get_args
 
-from snne_guard.checks import check_choice, check_function, check_number, check_whole
+from snne_guard.checks import (
+    check_choice,
+    check_function,
+    check_names,
+    check_number,
+    check_whole,
+)
 from snne_guard.cost import Prices
 from snne_guard.decision import Calibration, Threshold
+from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.decision.policy import Policy
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import Method, resolve_method
@@ -65,15 +72,15 @@ class GuardOptions(TypedDict, total=False):
     The type of a fallback differs from door to door, so it is not among them.
     """
 
-    n: int
+    n: int | None
     threshold: float | tuple[float, float] | None
     calibration: Calibration | str | PathLike[str] | None
     on_uncertain: OnUncertain | Callable[[Assessment], Any]
     refusal: str | None
     on_error: OnError
-    method: str | Method
+    method: str | Method | None
     similarity: str | Similarity | None
-    temperature: float
+    temperature: float | None
     question: Callable[[list[Any]], str | None] | None
     tool_calls: ToolCalls
     min_replies: int | None
@@ -84,8 +91,8 @@ class GuardOptions(TypedDict, total=False):
     sample_rate: float
     prices: Prices | None
     observers: Sequence[Observer]
-    self_check: bool | SelfCheck
-    views: Sequence[str | View]
+    self_check: bool | SelfCheck | None
+    views: Sequence[str | View] | None
     spans: bool | str | SpanSimilarity
     span_threshold: float | None
     context: str | Callable[[list[Any]], str | None] | None
@@ -165,6 +172,34 @@ class GuardSettings:
         if self.drawn_views and self.method == "auto":
             self._set("method", "snne")  # some views leave no log-probabilities
         self._check_method()
+
+    @classmethod
+    def given(cls, **options: Any) -> Self:  # noqa: ANN401 - each is checked
+        """Return the options of a guard as a user gives them.
+
+        Of those that a calibration is bound to, None is "not given": such an option is
+        taken from the calibration if there is one, else its default holds.
+
+        Raises:
+            ConfigurationError: An option is unknown, or makes no sense.
+            InputError: The calibration's file is damaged.
+
+        Example:
+            >>> GuardSettings.given(n=None, threshold=0.4).n
+            5
+        """
+        known = [each.name for each in fields(cls) if each.init]
+        check_names(options, known, what="option")
+        source = options.get("calibration")
+        if isinstance(source, str | PathLike):
+            source = Calibration.load(source)
+        made = source.guard_options() if isinstance(source, Calibration) else {}
+        chosen = {
+            name: value
+            for name, value in options.items()
+            if value is not None or name not in GUARD_OPTIONS
+        }
+        return cls(**{**made, **chosen, "calibration": source})
 
     @property
     def enough_replies(self) -> int:

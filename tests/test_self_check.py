@@ -255,12 +255,13 @@ def test_a_check_that_would_come_too_late_is_not_asked() -> None:
 
 def test_a_calibration_is_bound_to_its_check() -> None:
     made = calibration(self_check=SelfCheck().prompt, self_check_weight=0.5)
-    options = made.guard_settings()
-    assert options["self_check"] == SelfCheck()
-    GuardSettings(**options).check_calibration({})
+    assert GuardSettings.given(calibration=made).self_check == SelfCheck()
+    GuardSettings.given(calibration=made).check_calibration({})
     for other in (False, SelfCheck(weight=1.0), SelfCheck(prompt="Right? Yes or No.")):
         with pytest.raises(ConfigurationError, match="self_check"):
-            GuardSettings(**{**options, "self_check": other}).check_calibration({})
+            GuardSettings.given(calibration=made, self_check=other).check_calibration(
+                {}
+            )
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_a_calibration_is_bound_to_its_check() -> None:
 )
 def test_no_guarantee_is_made_where_the_check_failed(p: Any, certified: Any) -> None:
     made = calibration(self_check=SelfCheck().prompt, self_check_weight=0.5)
-    options = {**made.guard_settings(), "threshold": None}
+    options = {**made.guard_options(), "calibration": made, "threshold": None}
     assessment = checked(p, **options).assessment
     assert assessment.certified is certified
     assert ("uncalibrated" in assessment.reasons) is not certified

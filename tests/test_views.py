@@ -9,7 +9,6 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from snne_guard.cost import Prices
-from snne_guard.decision import Calibration
 from snne_guard.engine import Draw, GuardState, Outcome, ProviderCapabilities, Request
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
@@ -237,12 +236,12 @@ def test_the_cost_of_each_request_is_known() -> None:
 
 def test_a_calibration_is_bound_to_its_views(tmp_path: Any) -> None:
     calibration(views=ALL).save(tmp_path / "made.json")
-    options = Calibration.load(tmp_path / "made.json").guard_settings()
-    assert options["views"] == ALL
-    GuardSettings(**options).check_calibration({})
+    path = tmp_path / "made.json"
+    assert GuardSettings.given(calibration=path).views == ALL
+    GuardSettings.given(calibration=path).check_calibration({})
     for views in ([], ["plain"], ALL[::-1]):
         with pytest.raises(ConfigurationError, match="views=\\['plain', 'examples'"):
-            GuardSettings(**{**options, "views": views}).check_calibration({})
+            GuardSettings.given(calibration=path, views=views).check_calibration({})
     with pytest.raises(ConfigurationError, match="views=None, here views="):
         GuardSettings(calibration=calibration(), views=ALL).check_calibration({})
 

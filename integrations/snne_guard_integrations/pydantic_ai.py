@@ -75,8 +75,7 @@ class GuardedModel(WrapperModel):
             ``ModelResponse``.
 
     Raises:
-        ConfigurationError: An option makes no sense.
-        TypeError: There is no such option.
+        ConfigurationError: An option is unknown or makes no sense.
 
     Example:
         >>> from pydantic_ai import Agent
@@ -102,7 +101,7 @@ class GuardedModel(WrapperModel):
             msg = f"GuardedModel has no option {name}={given[name]!r}"
             raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
-        self._guard = GuardSettings(fallback=other, **options)
+        self._guard = GuardSettings.given(fallback=other, **options)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
         self._observers = Observers(self._guard.observers)

@@ -122,7 +122,7 @@ def calibrate(
     if result.calibration.threshold.value < 0:
         typer.echo(f"\nWritten to {out}; a guard with it accepts nothing.")
         raise typer.Exit(_NO_GUARANTEE)
-    use = f"SNNEGuard.from_calibration(model, {str(out)!r})"
+    use = f"SNNEGuard(model, calibration={str(out)!r})"
     typer.echo(f"\nWritten to {out}. To use it: guard = {use}")
 
 
@@ -131,6 +131,8 @@ def _lines(result: CalibrationResult) -> Iterator[str]:
     yield calibration.threshold.status.replace("_", " ").upper()
     yield calibration.threshold.statement
     yield ""
+    calls = calibration.settings["n"]
+    yield f"guard           n={calls}: {calls} calls for each answer"
     n, wrong = len(result.uncertainty), int((result.correct == 0).sum())
     graders = _counts(calibration.graders)
     how = f", {wrong} of them wrong ({graders})" if len(result.correct) else ""

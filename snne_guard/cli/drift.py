@@ -61,9 +61,8 @@ def drift(
 
 def _scored(stored: Calibration, recording: Path) -> tuple[ArrayLike, int]:
     """Return ``u`` of recorded answers, and how many have none."""
-    as_made = stored.guard_settings()
-    for name in ("calibration", "temperature"):
-        as_made.pop(name, None)
+    as_made = stored.guard_options()
+    as_made.pop("temperature", None)
     as_made["views"] = stored.settings.get("views") or [PLAIN]
     scores = score_recordings(
         progress(read_recordings(recording), what="scoring"),

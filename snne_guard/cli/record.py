@@ -67,7 +67,7 @@ def record(
     base_url: options.BaseUrl = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Samples to draw besides the answer.")
-    ] = 10,
+    ] = 4,
     shard: options.Shard = None,
     temperature: Annotated[
         float, typer.Option(help="Temperature of the samples.")

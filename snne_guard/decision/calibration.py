@@ -45,7 +45,10 @@ class _Settings:
 SETTINGS = tuple(each.name for each in fields(_Settings))
 """Names of the settings that a calibration is bound to."""
 
-_GUARD_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity")
+_PLAIN_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity")
+
+GUARD_OPTIONS = (*_PLAIN_OPTIONS, "self_check", "views")
+"""Options of a guard that it takes from its calibration where they are not given."""
 
 ANSWER_SETTINGS = ("answer_temperature", "top_p", "max_tokens", "stop")
 """Settings of the request for the answer. They are compared only where both the
@@ -210,18 +213,17 @@ class Calibration:
             return None
         return self.probability(u)
 
-    def guard_settings(self) -> dict[str, Any]:
-        """Return the options of a guard that uses it, ``calibration`` included.
+    def guard_options(self) -> dict[str, Any]:
+        """Return the options of ``GUARD_OPTIONS`` that a guard takes from it.
 
         Example:
             >>> calibration = Calibration(
             ...     settings={"method": "snne", "n": 5}, threshold=Threshold.fixed(0.4)
             ... )
-            >>> options = calibration.guard_settings()
-            >>> options.pop("calibration") is calibration, options
-            (True, {'n': 5, 'method': 'snne'})
+            >>> calibration.guard_options()
+            {'n': 5, 'method': 'snne'}
         """
-        made = {name: self.settings.get(name) for name in _GUARD_OPTIONS}
+        made = {name: self.settings.get(name) for name in _PLAIN_OPTIONS}
         options = {name: value for name, value in made.items() if value is not None}
         if self.settings.get("self_check") is not None:
             options["self_check"] = SelfCheck(
@@ -231,7 +233,7 @@ class Calibration:
         views = self.settings.get("views") or []
         if views and VIEWS.keys() >= {*views}:  # others only the user can give
             options["views"] = views
-        return {"calibration": self, **options}
+        return options
 
     def save(self, path: str | os.PathLike[str], /) -> None:
         """Write a JSON file with a checksum; it appears whole or not at all.

@@ -11,8 +11,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import ConfigDict
 
+from snne_guard.checks import check_names
 from snne_guard.cost import Prices
 from snne_guard.decision import Calibration
+from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
@@ -50,13 +52,15 @@ class SNNEGuard(GuardedCalls):
         model: Any chat model, bare or inside ``bind``, ``bind_tools``, ``with_config``,
             ``with_retry`` or ``with_fallbacks``. It is never changed.
         n: Replies that the guard pays for: the answer, its samples, and the self-check
-            if there is one. At least 2.
+            if there is one; at least 2. None takes it from the calibration, else 5; in
+            the same way ``method`` (``"auto"``), ``similarity``, ``temperature`` (1),
+            ``self_check`` (no) and ``views`` (none).
         threshold: Largest ``u`` to accept, in [0, 1]. With a pair ``(accept, refuse)``,
             ``on_uncertain`` decides between the two, and every answer above the second
             is refused. None only measures.
         calibration: What ``snne-guard calibrate`` made, or the path of its file, in
-            place of a threshold. A guard with another model or other settings refuses
-            to start.
+            place of a threshold. Options that are not given are taken from it; a guard
+            with another model or other options refuses to start.
         on_uncertain: What to do with an answer that is not accepted: ``"flag"``,
             ``"refuse"``, ``"fallback"`` or ``"raise"``; or a function that gets the
             ``Assessment`` and returns one of these words, or a message to deliver
@@ -152,22 +156,22 @@ class SNNEGuard(GuardedCalls):
     spans: Frozen
     span_threshold: Frozen
     context: Frozen
-    include_answer: Frozen = True  # no option; ``paper`` sets it
+    include_answer: Frozen = None  # no option; ``paper`` sets it
 
     def __init__(
         self,
         model: ChatRunnable | None = None,
         *,
-        n: int = 5,
+        n: int | None = None,
         threshold: float | tuple[float, float] | None = None,
         calibration: Calibration | str | PathLike[str] | None = None,
         on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag",
         fallback: Runnable[Any, Any] | None = None,
         refusal: str | None = REFUSAL,
         on_error: OnError = "uncertain",
-        method: str | Method = "auto",
+        method: str | Method | None = None,
         similarity: str | Similarity | None = None,
-        temperature: float = 1.0,
+        temperature: float | None = None,
         question: Callable[[list[BaseMessage]], str | None] | None = None,
         tool_calls: ToolCalls = "skip",
         min_replies: int | None = None,
@@ -178,8 +182,8 @@ class SNNEGuard(GuardedCalls):
         sample_rate: float = 1.0,
         prices: Prices | None = None,
         observers: Sequence[Observer] = (),
-        self_check: bool | SelfCheck = False,
-        views: Sequence[str | View] = (),
+        self_check: bool | SelfCheck | None = None,
+        views: Sequence[str | View] | None = None,
         spans: bool | str | SpanSimilarity = False,
         span_threshold: float | None = None,
         context: str | Callable[[list[BaseMessage]], str | None] | None = None,
@@ -213,8 +217,10 @@ class SNNEGuard(GuardedCalls):
             "span_threshold": span_threshold,
             "context": context,
         }
-        counted = fields.get("include_answer", True)
-        settings = GuardSettings(**options, include_answer=counted)
+        check_names(fields, type(self).model_fields, what="option")
+        options["include_answer"] = fields.get("include_answer")
+        settings = GuardSettings.given(**options)
+        options |= {name: getattr(settings, name) for name in GUARD_OPTIONS}
         if not isinstance(options["fallback"], Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
@@ -229,8 +235,8 @@ class SNNEGuard(GuardedCalls):
             # Taken from the guarded model unless given.
             "profile": getattr(first, "profile", None),
             "output_version": getattr(first, "output_version", None),
-            **options,
             **fields,
+            **options,
             "guarded": guarded,
             # So that a run of the guard is found like one of the model.
             "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
@@ -284,9 +290,7 @@ class SNNEGuard(GuardedCalls):
                 names all that do.
             InputError: The file holds no calibration, or was changed.
         """
-        if not isinstance(calibration, Calibration):
-            calibration = Calibration.load(calibration)
-        return cls(model, **{**calibration.guard_settings(), **options})
+        return cls(model, calibration=calibration, **options)
 
     # -- What LangChain asks of a chat model -------------------------------------------
 

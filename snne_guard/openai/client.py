@@ -173,7 +173,7 @@ def guard_client(
     """
     _check_client(client, options.get("fallback"))
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
-    settings = GuardSettings(**options)
+    settings = GuardSettings.given(**options)
     settings.check_calibration({})
     kind = AsyncClientGuard if isinstance(client, openai.AsyncOpenAI) else ClientGuard
     guard = kind(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import fields as dc_fields
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from snne_guard.checks import check_names
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
@@ -120,11 +119,11 @@ def load_config(
     """
     fields: dict[str, Any] = {} if file is None else _read(Path(file))
     fields |= {name: value for name, value in settings.items() if value is not None}
-    _check_names(fields, ServerConfig.model_fields, where=str(file or "serve"))
+    check_names(fields, ServerConfig.model_fields, what="option of serve:")
     keys = fields.get("keys")
     for name, key in keys.items() if isinstance(keys, dict) else ():
         if isinstance(key, dict):
-            _check_names(key, KeyOptions.model_fields, where=f"key {name}")
+            check_names(key, KeyOptions.model_fields, what=f"option of key {name}:")
     if "upstream" not in fields:
         msg = "expected an upstream, such as --upstream https://api.openai.com/v1"
         raise ConfigurationError(msg)
@@ -139,7 +138,6 @@ def load_config(
         for name, options in (config.policies or {"default": {}}).items()
     }
     for name, options in policies.items():
-        _check_names(options, ClientOptions.__annotations__, where=f"policy {name}")
         if options.get("on_uncertain") == "fallback" and "fallback" not in options:
             msg = (
                 f'policy {name}: on_uncertain = "fallback" needs the name of another '
@@ -147,25 +145,8 @@ def load_config(
             )
             raise ConfigurationError(msg)
     for name, key in config.keys.items():
-        for each in key.policies:
-            if each not in policies:
-                raise ConfigurationError(
-                    _unknown(f"key {name}", "policy", each, policies)
-                )
+        check_names(key.policies, policies, what=f"policy of key {name}:")
     return config.model_copy(update={"policies": policies})
-
-
-def _check_names(given: Iterable[str], known: Iterable[str], *, where: str) -> None:
-    """Refuse an option that is unknown, and say which one may be meant."""
-    for name in given:
-        if name not in known:
-            raise ConfigurationError(_unknown(where, "option", name, known))
-
-
-def _unknown(where: str, what: str, name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    meant = f"did you mean {near[0]!r}?" if near else f"expected {', '.join(known)}"
-    return f"{where}: unknown {what} {name!r}, {meant}"
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -192,9 +173,7 @@ def guard_options(options: Mapping[str, Any]) -> ClientOptions:
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
     if "prices" in given:
-        _check_names(
-            given["prices"], [each.name for each in dc_fields(Prices)], where="prices"
-        )
+        check_names(given["prices"], get_type_hints(Prices), what="price")
         given["prices"] = Prices(**given["prices"])
     taken: ClientOptions = given
     return taken

@@ -89,7 +89,7 @@ class Service:
         for name, policy in config.policies.items():
             try:
                 options = guard_options(policy)
-                self._settings[name] = GuardSettings(**options)
+                self._settings[name] = GuardSettings.given(**options)
                 options["observers"] = [shared.records]
                 self._guards[name] = guard_client(client, **options)
             except (TypeError, ValueError) as error:

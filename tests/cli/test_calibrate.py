@@ -49,7 +49,7 @@ def test_the_example_gives_a_file_that_a_guard_starts_from(out: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "CERTIFIED\nWith 90% confidence, at most 20%" in found.stdout
     assert "200 answers, 95 of them wrong (contains 200)" in found.stdout
-    assert f"SNNEGuard.from_calibration(model, '{out}')" in found.stdout
+    assert f"SNNEGuard(model, calibration='{out}')" in found.stdout
     assert "warning: a program graded (contains)" in found.stderr
     assert Calibration.load(out).threshold.certified
     again = run("drift", out, EXAMPLE)

@@ -153,7 +153,7 @@ def test_a_self_check_without_a_weight_is_refused(tmp_path: Path) -> None:
     content = asdict(calibration()) | {"settings": {"self_check": "Yes or No?"}}
     path = sealed(tmp_path, json.dumps(content, separators=(",", ":")))
     with pytest.raises(ConfigurationError, match="weight"):
-        Calibration.load(path).guard_settings()
+        Calibration.load(path).guard_options()
 
 
 def sealed(folder: Path, content: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from langchain_core.language_models import FakeListChatModel
 
 import snne_guard
 from snne_guard import SNNEGuard, errors
@@ -40,8 +41,9 @@ def test_the_table_of_options_is_that_of_the_guard() -> None:
         for name, default, _ in rows(section("options.md", "All options"))
     }
     parameters = inspect.signature(SNNEGuard.__init__).parameters.values()
+    guard = SNNEGuard(FakeListChatModel(responses=["Paris"]))
     options = {
-        option.name: option.default
+        option.name: getattr(guard, option.name)
         for option in parameters
         if option.kind is option.KEYWORD_ONLY
     }

@@ -412,7 +412,7 @@ async def test_what_would_go_past_the_guard_is_refused() -> None:
     for name, value in refused.items():
         with pytest.raises(ConfigurationError, match=f"no option {name}={value!r}"):
             GuardedModel(TestModel(), **{name: value})
-    with pytest.raises(TypeError, match="treshold"):
+    with pytest.raises(ConfigurationError, match="did you mean 'threshold'"):
         GuardedModel(TestModel(), treshold=0.4)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match="does not support batches"):
         await GuardedModel(TestModel()).batch_encode(None)

@@ -31,7 +31,7 @@ def test_a_guard_starts_from_its_calibration(tmp_path: Path) -> None:
     with Server(always()) as server:
         model = chat_openai(server, max_completion_tokens=50)
         for source in (made, path, str(path)):
-            guard = SNNEGuard.from_calibration(model, source, on_uncertain="refuse")
+            guard = SNNEGuard(model, calibration=source, on_uncertain="refuse")
             record = metadata_of(guard.invoke("Where?"))
             assert (record["decision"], record["threshold"]) == ("accept", 0.4)
             assert (record["n_requested"], record["method"]) == (3, "snne")

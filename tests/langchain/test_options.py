@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from langchain_core.messages import HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_openai import ChatOpenAI
+from openai import OpenAI
 from pydantic import ValidationError
 
-from snne_guard import ConfigurationError, Prices, SNNEGuard
+from snne_guard import ConfigurationError, Prices, SNNEGuard, guard_client
 from tests.langchain.support import (
     CALLS,
     MODEL,
@@ -76,8 +78,11 @@ def test_an_option_that_makes_no_sense_is_refused(options: Any, message: str) ->
 
 def test_a_misspelt_option_is_refused() -> None:
     misspelt: Any = {"treshold": 0.4}
-    with pytest.raises(ValidationError, match="treshold"):
-        SNNEGuard(MODEL, **misspelt)
+    expected = "unknown option 'treshold', did you mean 'threshold'?"
+    for make in (partial(SNNEGuard, MODEL), partial(guard_client, OpenAI(api_key="-"))):
+        with pytest.raises(ConfigurationError) as raised:
+            make(**misspelt)
+        assert str(raised.value) == expected
 
 
 NO_MODEL: Any = RunnableLambda(str)

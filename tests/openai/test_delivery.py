@@ -241,7 +241,8 @@ def test_the_user_s_question_is_told_to_the_engine(way: str) -> None:
 def test_a_calibration_holds_for_requests_like_the_graded_ones(
     path: str, limit: str, way: str
 ) -> None:
-    given = calibration(model="test-model", answer_temperature=0.0, max_tokens=9)
+    made = {"model": "test-model", "answer_temperature": 0.0, "max_tokens": 9}
+    given = calibration(**made, n=3)
     alike: dict[str, Any] = {"temperature": 0, limit: 9}
     others: list[dict[str, Any]] = [
         {**alike, "model": "other"},
@@ -250,7 +251,8 @@ def test_a_calibration_holds_for_requests_like_the_graded_ones(
         {limit: 9},
     ]
     with guarded(always("Paris"), way, calibration=given) as (_, call):
-        assert call(path, **alike).snne_guard["decision"] == "accept"
+        record = call(path, **alike).snne_guard
+        assert (record["decision"], record["n_requested"]) == ("accept", 3)
         for other in others:
             record = call(path, **other).snne_guard
             found = (record["uncertainty"], record["decision"], record["reasons"])

@@ -13,6 +13,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.server import create_app, load_config
 from tests.cli.support import run
 from tests.server.support import key, serving
+from tests.support.calibrations import calibration
 from tests.support.openai_server import APART, CHAT, Server, always, split
 
 UPSTREAM = "http://127.0.0.1:9/v1"
@@ -62,6 +63,21 @@ def upstream() -> Iterator[Server]:
         yield server
 
 
+def test_a_policy_takes_what_it_does_not_give_from_a_calibration(
+    upstream: Server, tmp_path: Path
+) -> None:
+    path = tmp_path / "guard.json"
+    calibration(model="test-model", n=3, temperature=0.8).save(path)
+    with serving(upstream.url, policy={"calibration": str(path)}) as server:
+        create: Any = server.client().chat.completions.create
+        records = [
+            create(**{**CHAT, "model": name}).snne_guard for name in ("test-model", "o")
+        ]
+    assert [record["n_requested"] for record in records] == [3, 3]
+    assert ["uncalibrated" in record["reasons"] for record in records] == [False, True]
+    assert {asked.body["temperature"] for asked in upstream.samples} == {0.8}
+
+
 def test_check_says_what_each_key_may_do(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +112,7 @@ def test_options_and_the_environment_go_before_the_file(
         (
             "files =",
             "file =",
-            "unknown option 'file', did you mean 'files'",
+            "'file', did you mean 'files'?",
         ),
         ("upstream =", "port = 1\nupstreem =", "did you mean 'upstream'?"),
         ("http://127.0.0.1:9/v1", "127.0.0.1:9/v1", "expected a URL such as https"),

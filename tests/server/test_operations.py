@@ -189,7 +189,7 @@ def test_sighup_reads_the_file_anew_or_keeps_the_old_one(
         broken = {
             "not TOML [": "not valid TOML",
             good.replace("threshold", "treshold"): "did you mean 'threshold'?",
-            good.replace('["p"]', '["q"]', 1): "unknown policy 'q'",
+            good.replace('["p"]', '["q"]', 1): "unknown policy of key b: 'q'",
             good.replace(upstream.url, "me:sk-pass@host"): "expected a URL",
             config(upstream, "a", more='host = "0.0.0.0"'): "host was",
             config(upstream): "no key any more, needs a restart",
