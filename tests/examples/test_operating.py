@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import httpx
+import jsonschema  # type: ignore[import-untyped]
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from snne_guard.cost import Cost
 from snne_guard.server import create_app, load_config
@@ -50,9 +51,9 @@ def many(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items, "minItems": 1}
 
 
-META = exact(
-    {"annotations": WORDS}, name={"pattern": "^[a-z0-9-]{1,63}$"}, labels=WORDS
-)
+NAME = {"type": "string", "pattern": "^[a-z0-9-]{1,63}$"}
+META = exact({"annotations": WORDS}, name=NAME, labels=WORDS)
+V1 = {"const": "v1"}
 PROBE = exact(
     dict.fromkeys(("periodSeconds", "timeoutSeconds", "failureThreshold"), WHOLE),
     httpGet=exact(path={"pattern": "^/"}, port={"enum": ["http", "admin"]}),
@@ -85,11 +86,9 @@ POD = exact(
     volumes=many(exact(name=WORD, configMap=exact(name=WORD))),
 )
 SCHEMAS = {
-    "ConfigMap": exact(
-        apiVersion={"const": "v1"}, kind=WORD, metadata=META, data=WORDS
-    ),
+    "ConfigMap": exact(apiVersion=V1, kind=WORD, metadata=META, data=WORDS),
     "Secret": exact(
-        apiVersion={"const": "v1"},
+        apiVersion=V1,
         kind=WORD,
         metadata=META,
         type={"const": "Opaque"},
@@ -108,7 +107,7 @@ SCHEMAS = {
         ),
     ),
     "Service": exact(
-        apiVersion={"const": "v1"},
+        apiVersion=V1,
         kind=WORD,
         metadata=META,
         spec=exact(
@@ -174,10 +173,8 @@ def test_the_dashboard_asks_for_what_metrics_print() -> None:
     board = json.loads((EXAMPLES / "grafana-dashboard.json").read_text("utf-8"))
     metrics = Metrics()
     cost = Cost(money=1.0, seconds=1.0)
-    answer = Reply(text="a", model="m")
-    call = Assessment(
-        id="1", answer=answer, decision="accept", uncertainty=0.5, cost=cost
-    )
+    given: dict[str, Any] = {"decision": "accept", "uncertainty": 0.5, "cost": cost}
+    call = Assessment(id="1", answer=Reply(text="a", model="m"), **given)
     metrics.count("p", call, key="a")
     metrics.upstream_error(502)
     metrics.responded("/v1/responses", 200)
@@ -233,9 +230,8 @@ def test_typescript_knows_the_field(tmp_path: Path) -> None:
         pytest.skip("node is missing")
     (tmp_path / "package.json").write_text('{"type": "module"}')
     install = [npm, "install", "--no-audit", "--no-fund", "typescript@5", "openai@6"]
-    if subprocess.run(
-        install, cwd=tmp_path, capture_output=True, check=False
-    ).returncode:  # noqa: S603 - ours
+    got = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False)  # noqa: S603 - ours
+    if got.returncode:
         pytest.skip("the packages are not to be had")
     shutil.copy(EXAMPLES / "snne-guard.d.ts", tmp_path)
     (tmp_path / "use.ts").write_text(USE)
@@ -257,8 +253,6 @@ def test_the_types_have_the_fields_of_the_metadata() -> None:
 def test_the_description_is_what_the_server_does() -> None:
     with Server(always("Paris")) as upstream:
         with serving(upstream.url, policy={"threshold": 0.4}) as running:
-            import httpx
-
             described = httpx.get(f"{running.url}/openapi.json").json()
             body = {"answers": ["Paris", "Rome"]}
             replies = {
