@@ -151,17 +151,11 @@ def record(
     from snne_guard.langchain import SNNEGuard
     from snne_guard.langchain.wrappers import ModelTree
 
-    _check_together(
-        {
-            "--batch openai needs --model openai:NAME and does not work with --ray": (
-                batch and (ray or not model.startswith("openai:"))
-            ),
-            "--policy has no effect without --from-log": policy and not from_log,
-        }
-    )
+    if batch and (ray or not model.startswith("openai:")):
+        msg = "--batch openai needs --model openai:NAME and does not work with --ray"
+        raise ConfigurationError(msg)
     check_outputs([questions], output)
-    if from_log:
-        _take_from_log(Path(questions), output, policy)
+    if _takes_log(Path(questions), output, policy, from_log=from_log):
         return
     # All are read first: a bad line must not end a run that has cost something.
     asked = list(in_shard(read_questions(source(questions)), shard))
@@ -186,8 +180,8 @@ def record(
     }
     guard = SNNEGuard(make(), n=1 + samples + self_check, **guarding)
     settings = {**recorded_settings(guard, messages=before), "seed": seed}
-    if model != "embedded":  # a model is called as the user named it
-        settings["model"] = model
+    # A model is called as the user named it.
+    settings |= {} if model == "embedded" else {"model": model}
     # The view of each request, and how many replies it brings; the answer's is first.
     turns = guard.settings.sample_views
     takes_n = ModelTree(guard.guarded).capabilities.n
@@ -241,14 +235,13 @@ def record(
     raise typer.Exit(0 if complete else 1)
 
 
-def _check_together(problems: Mapping[str, object]) -> None:
-    for problem, there in problems.items():
-        if there:
-            raise ConfigurationError(problem)
-
-
-def _take_from_log(log: Path, output: Path, policy: str | None) -> None:
-    """Append the calls of a decision log that a recording has not; say how many."""
+def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -> bool:
+    """Append the calls of a decision log that a recording has not, if wanted."""
+    if not from_log:
+        if policy is not None:
+            msg = "--policy has no effect without --from-log"
+            raise ConfigurationError(msg)
+        return False
     left_out = Counter[str]()
     labels = read_labels(beside(log, "labels"))
     count = 0
@@ -264,6 +257,7 @@ def _take_from_log(log: Path, output: Path, policy: str | None) -> None:
             count += 1
     for line in [f"{count} calls recorded in {output}", *left_out_lines(left_out)]:
         typer.echo(line)
+    return True
 
 
 def _dry_run_lines(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 import stat
 import sys
@@ -138,10 +137,10 @@ class DecisionLog:
             return os.dup(1)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self._path, flags, 0o600)
-        size = _size(descriptor)
-        # A process that was killed has left half a line: the next one begins anew.
-        if size and _byte(descriptor, size - 1) != b"\n":
-            os.write(descriptor, b"\n")
+        if _size(descriptor):
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":  # a process was killed as it wrote
+                os.write(descriptor, b"\n")
         return descriptor
 
     def _append(self, line: bytes) -> None:
@@ -165,8 +164,8 @@ class DecisionLog:
         self.failures += 1
         if not self._failing:  # once, not for each call until there is room again
             self._failing = True
-            why = _why(error)
-            _log.error("the decision log cannot be written, lines are lost: %s", why)
+            told = "the decision log cannot be written, lines are lost: %s"
+            _log.error(told, _why(error))
 
 
 def _why(error: Exception) -> str:
@@ -181,26 +180,14 @@ def _size(descriptor: int) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _byte(descriptor: int, place: int) -> bytes:
-    os.lseek(descriptor, place, os.SEEK_SET)
-    return os.read(descriptor, 1)
-
-
 def _line(row: Mapping[str, Any]) -> bytes:
+    """Return a line of JSON, with null for infinite numbers, which it cannot hold."""
     try:
         text = json.dumps(row, allow_nan=False, default=str)
     except ValueError:
-        text = json.dumps(_finite(row), allow_nan=False, default=str)
+        read = json.loads(json.dumps(row, default=str), parse_constant=lambda _: None)
+        text = json.dumps(read)
     return text.encode() + b"\n"
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Return a value with null for every number that JSON cannot hold."""
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [*map(_finite, value)]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_log(

@@ -85,11 +85,6 @@ class GuardServer:
         self._service, self.config = service, config
         self.metrics.thresholds = service.thresholds
 
-    @property
-    def has_admin(self) -> bool:
-        """Whether the live page and the metrics have a port of their own."""
-        return self.config.admin_port is not None
-
     def api(self) -> Starlette:
         """Return the application that clients call."""
 
@@ -113,7 +108,7 @@ class GuardServer:
             limit=config.max_requests_at_once,
             origins=config.cors_origins,
         )
-        shows = not (config.keys or self.has_admin)
+        shows = not config.keys and config.admin_port is None
         routes = [
             Route("/", self._about),
             Route("/openapi.json", _openapi),
@@ -147,9 +142,7 @@ class GuardServer:
         return app
 
     async def _about(self, _: Request) -> Response:
-        page = "the admin port" if self.has_admin else "/snne/live and /metrics"
-        if self.config.keys and not self.has_admin:
-            page = "nowhere: give an admin_port"
+        page = "/snne/live and /metrics, or the admin port where there is one"
         return JSON(
             {
                 "name": "snne-guard",

@@ -30,8 +30,7 @@ def request_span(
     from opentelemetry import trace
     from opentelemetry.trace.propagation import tracecontext
 
-    given = {name: headers[name] for name in _CONTEXT if name in headers}
-    parent = tracecontext.TraceContextTextMapPropagator().extract(given)
+    parent = tracecontext.TraceContextTextMapPropagator().extract(headers)
     tracer = trace.get_tracer("snne_guard.server", __version__)
     start = tracer.start_as_current_span(
         record.method, parent, kind=trace.SpanKind.SERVER, record_exception=False
@@ -41,11 +40,12 @@ def request_span(
             yield
         finally:
             if span.is_recording():
-                attributes = _attributes(record)
-                model = attributes.get("gen_ai.request.model", record.route)
-                name = "chat" if record.assessment else record.method
-                span.update_name(f"{name} {model}")
-                span.set_attributes(attributes)
+                span.update_name(
+                    f"chat {record.fields.get('model')}"
+                    if record.assessment
+                    else f"{record.method} {record.route}"
+                )
+                span.set_attributes(_attributes(record))
                 if record.status >= _FAILED:
                     span.set_status(trace.StatusCode.ERROR)
 
@@ -56,14 +56,12 @@ def upstream_context(headers: Mapping[str, str]) -> dict[str, str]:
     Args:
         headers: Those that came.
     """
-    given = {name: headers[name] for name in _CONTEXT if name in headers}
+    ours: dict[str, str] = {}
     if _INSTALLED:
         from opentelemetry.trace.propagation import tracecontext
 
-        ours: dict[str, str] = {}
         tracecontext.TraceContextTextMapPropagator().inject(ours)
-        return ours or given
-    return given
+    return ours or {name: headers[name] for name in _CONTEXT if name in headers}
 
 
 def _attributes(record: RequestRecord) -> dict[str, Any]:
