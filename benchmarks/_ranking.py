@@ -9,6 +9,7 @@ together.
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,24 +165,31 @@ def show(
             parts |= {f"{group}: {one.questions.name}": [one] for one in sets}
         for name, part in parts.items():
             size = sum(len(one.questions.rows) for one in part)
-            figures = [_mean(part, score) for score in scores]
-            differences = [_gain(part, *pair) for pair in gains]
+            figures = [_shown("{:.3f}", mean(part, score)) for score in scores]
+            differences = [
+                _shown("{:+.3f} [{:+.3f}, {:+.3f}]", *gain(part, *pair))
+                for pair in gains
+            ]
             lines.append([name, str(size), *figures, *differences])
     for cells in lines:
         print(f"| {' | '.join(cells)} |")
     print()
 
 
-def _mean(sets: Sequence[Ranked], score: str) -> str:
-    if not all(score in one.figures for one in sets):
-        return "-"
-    return f"{np.mean([one.figures[score][0] for one in sets]):.3f}"
+def _shown(form: str, *figures: float) -> str:
+    return "-" if np.isnan(figures).any() else form.format(*figures)
 
 
-def _gain(sets: Sequence[Ranked], score: str, over: str) -> str:
+def mean(sets: Sequence[Ranked], score: str) -> float:
+    """Return a score's mean over sets, NaN where one of them does not have it."""
+    return float(np.mean([one.figures.get(score, [math.nan])[0] for one in sets]))
+
+
+def gain(sets: Sequence[Ranked], score: str, over: str) -> tuple[float, float, float]:
+    """Return the mean gain of a score over another, and its 90% interval."""
     if not all({score, over} <= one.figures.keys() for one in sets):
-        return "-"
+        return math.nan, math.nan, math.nan
     gains = [one.figures[score] - one.figures[over] for one in sets]
     value, *resampled = np.mean(gains, axis=0)
     low, high = np.nanquantile(resampled, [0.05, 0.95])
-    return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return float(value), float(low), float(high)

@@ -44,7 +44,10 @@ def checked_sets() -> Iterator[QuestionSet]:
     """Yield the sets whose recordings have a self-check."""
     for questions in shared_sets():
         if questions.group.startswith("strong"):
-            rows = [replace(row, self_check=_strong(row)) for row in questions.rows]
+            rows = [
+                replace(row, self_check=strong_self_check(row))
+                for row in questions.rows
+            ]
             yield replace(questions, rows=rows)
     # The self-check of Qwen2.5 1.5B was a further turn.
     rows = [
@@ -58,7 +61,8 @@ def checked_sets() -> Iterator[QuestionSet]:
             yield questions
 
 
-def _strong(row: Recording) -> float | None:
+def strong_self_check(row: Recording) -> float | None:
+    """Return what a strong model said of its answer."""
     if "p_true" in row.extra:
         return math.exp(row.extra["p_true"])
     unsure = row.extra["self_check_unsure"]

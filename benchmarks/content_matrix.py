@@ -1,8 +1,11 @@
 """The default similarity: its time beside ROUGE-L's, and how it agrees with a judge.
 
-Times are of ten answers, the shortest of several repetitions in one run. The judged
-pairs are real answers that an LLM compared (``../shared/data``, left out where they are
-not at hand): AUROC, and the share of different pairs that come out above 0.5.
+Times are of a set of five answers, the shortest of many rounds in which both are timed
+in turn, so the ratios hold on a busy machine. The second set of rows has a number and a
+hyphen in each answer, as most real ones, and no target. The judged pairs are real
+answers that an LLM compared (``../shared/data``, left out where they are not at hand):
+AUROC, and the share of different pairs that come out above 0.5. The exit status is 1 if
+a figure misses its target.
 
     python -m benchmarks.content_matrix
 """
@@ -17,24 +20,50 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.rouge_matrix import Texts, answers, shortest
-from snne_guard.similarity import SIMILARITIES, content_f1, rouge_l
+from snne_guard.similarity import SIMILARITIES, content_f1, rouge_l, rouge_l_paper
 
+N = 5  # a guard's answer and its samples
 QUESTION = "Who built the bridge over the river, and in which year was it opened?"
-# Words an answer: at most how many times ROUGE-L's time.
-TARGETS = {5: 25, 15: 15, 60: 15, 500: 20}
+WORDS = (5, 50, 500)  # of an answer
+# At most how many times the other one's time.
+MOST_OVER_ROUGE_L, MOST_OVER_PAPER = 2.0, 2.5
 PAIRS = Path(__file__).parents[2] / "shared" / "data" / "judged_pairs.jsonl"
 LEAST_AUROC, MOST_FALSELY_ALIKE = 0.89, 0.025
 
 
-def content(texts: Texts) -> object:
+def content(texts: Texts, /) -> object:
     return content_f1(texts, question=QUESTION)
 
 
-def time_row(words: int, most: float) -> bool:
-    texts, rounds = answers(words), max(20, 4000 // words)
-    ratio = shortest(content, texts, rounds) / shortest(rouge_l, texts, rounds)
-    print(f"{words:>5} words  {ratio:>6.1f} (<= {most})")
-    return ratio <= most
+def time_row(texts: Texts, words: int) -> tuple[float, float]:
+    """Return content F1's time over ROUGE-L's, and that one's over the paper's."""
+    best = [float("inf")] * 3
+    rounds = max(20, 4000 // words)
+    for _ in range(5):
+        for place, run in enumerate((content, rouge_l, rouge_l_paper)):
+            best[place] = min(best[place], shortest(run, texts, rounds))
+    return best[0] / best[1], best[1] / best[2]
+
+
+def with_number(text: str, place: int) -> str:
+    """Return an answer with a number and a hyphenated word at its end."""
+    return f"{text} A well-known one in {1900 + place}."
+
+
+def times() -> list[bool]:
+    """Print the times and say of each with a target whether it is met."""
+    met = []
+    print("five answers: content F1 over ROUGE-L, and that over the paper's tokens")
+    for words in WORDS:
+        over, tokens = time_row(answers(words)[:N], words)
+        targets = f"(<= {MOST_OVER_ROUGE_L})  {tokens:>5.1f} (<= {MOST_OVER_PAPER})"
+        print(f"{words:>5} words  {over:>5.1f} {targets}")
+        met += [over <= MOST_OVER_ROUGE_L, tokens <= MOST_OVER_PAPER]
+    for words in WORDS:
+        texts = [*map(with_number, answers(words)[:N], range(N))]
+        over, tokens = time_row(texts, words)
+        print(f"{words:>5} and a number {over:>5.1f} {tokens:>14.1f}")
+    return met
 
 
 def agreement(name: str) -> tuple[float, float]:
@@ -50,8 +79,7 @@ def agreement(name: str) -> tuple[float, float]:
 
 
 def main() -> int:
-    print("content F1 over ROUGE-L, a matrix of ten answers")
-    met = [time_row(*target) for target in TARGETS.items()]
+    met = times()
     if PAIRS.exists():
         print("pairs that a judge compared: AUROC, different ones above 0.5")
         for name in ("content_f1", "rouge_l", "rouge_l_paper"):

@@ -4,7 +4,8 @@ A local server answers each request after 200 ms. Guarded calls and the same req
 the bare model take turns, and the median ratio of nine rounds counts: where the machine
 is slower for a while, it is so for both. With 200 calls at once it is no longer the
 server but the client's own work that takes the time, so there the guard's share is
-larger. A call with a self-check is compared with two requests, one after the other.
+larger. A call with a self-check is compared with two requests, one after the other;
+one with another model with the same requests to both.
 
     python -m benchmarks.guard_overhead
 
@@ -51,24 +52,27 @@ class Case:
     Attributes:
         calls: Guarded calls at once.
         by_tasks: Whether tasks of an event loop make them, or threads.
+        other_model: Whether another model draws one of the samples.
     """
 
     calls: int
     by_tasks: bool
+    other_model: bool = False
 
     def __str__(self) -> str:
         way = "tasks" if self.by_tasks else "threads"
-        return f"{self.calls:>3} by {way}"
+        models = " with another model" if self.other_model else ""
+        return f"{self.calls:>3} by {way}{models}"
 
     def run(self, url: str) -> Rounds:
         """Return what guarded and bare calls take."""
-        model = ChatOpenAI(
-            model="test", api_key=SecretStr("test"), base_url=url, max_retries=0
-        )
-        guard = SNNEGuard(model, n=N)
+        model = chat("test", url)
+        others = [chat("other", url)] if self.other_model else []
+        guard = SNNEGuard(model, n=N, other_models=others)
         answer = model.bind(logprobs=True)
-        samples = model.bind(logprobs=True, temperature=1.0, n=N - 1)
-        bare: list[Chat] = [answer, samples] * self.calls
+        own = N - 1 - len(others)
+        samples = model.bind(logprobs=True, temperature=1.0, n=own)
+        bare: list[Chat] = [answer, samples, *others] * self.calls
         guarded: list[Chat] = [guard] * self.calls
         with asyncio.Runner() as loop:
             # Settles what the server takes, then opens the connections.
@@ -92,17 +96,25 @@ class Case:
 
 
 CASES = [
-    Case(calls=calls, by_tasks=by_tasks)
-    for calls in (1, AT_ONCE)
-    for by_tasks in (False, True)
+    *(Case(calls=1, by_tasks=by_tasks, other_model=True) for by_tasks in (False, True)),
+    *(
+        Case(calls=calls, by_tasks=by_tasks)
+        for calls in (1, AT_ONCE)
+        for by_tasks in (False, True)
+    ),
 ]
+
+
+def chat(name: str, url: str) -> ChatOpenAI:
+    """Return a model on the server."""
+    return ChatOpenAI(
+        model=name, api_key=SecretStr("test"), base_url=url, max_retries=0
+    )
 
 
 def with_self_check(url: str) -> Rounds:
     """Return what a guarded call with a self-check takes, and two requests."""
-    model = ChatOpenAI(
-        model="test", api_key=SecretStr("test"), base_url=url, max_retries=0
-    )
+    model = chat("test", url)
     guard = SNNEGuard(model, n=N, self_check=True)
     answer = model.bind(logprobs=True)
 
@@ -131,7 +143,8 @@ async def tasks(chats: Sequence[Chat]) -> list[AIMessage]:
 def check(message: AIMessage) -> None:
     """See that a guarded answer was scored, with the log-probabilities."""
     found = message.response_metadata.get("snne_guard")
-    if found and (found["n_used"], found["method"]) != (N, "wsnne"):
+    method = "snne" if found and "other_models" in found else "wsnne"
+    if found and (found["n_used"], found["method"]) != (N, method):
         raise AssertionError(found)
 
 

@@ -7,9 +7,10 @@
 - ``logprobs``: WSNNE, the default where log-probabilities are known.
 - ``length``: the number of words of the answer.
 
-    python -m benchmarks.scores [--calls] [--sets]
+    python -m benchmarks.scores [--calls | --others] [--sets]
 
-With ``--calls``, numbers of calls are compared, with a self-check and without. How the
+With ``--calls``, numbers of calls are compared, with a self-check and without; with
+``--others``, samples of another model (`benchmarks/other_models.py`). How the
 figures come about is said in `benchmarks/_ranking.py`.
 
 The 2,280 questions in `benchmarks/recordings` come with the project. "Near greedy"
@@ -182,7 +183,14 @@ def main() -> int:
     parser.add_argument(
         "--calls", action="store_true", help="3 to 7 calls, with a self-check and not"
     )
+    parser.add_argument(
+        "--others", action="store_true", help="a sample of another model, with targets"
+    )
     options = parser.parse_args()
+    if options.others:
+        from benchmarks import other_models
+
+        return other_models.main(every_set=options.sets)
     if options.calls:
         from benchmarks import _self_check
 

@@ -79,11 +79,13 @@ class RequestCost(Cost):
     Attributes:
         role: What it asked for.
         view: Name of the view of its samples, None without views.
+        other_model: Name of the other model that was asked, None for the guarded one.
         replies: How many it brought.
     """
 
     role: Role
     view: str | None = None
+    other_model: str | None = None
     replies: int = 0
 
 

@@ -197,6 +197,7 @@ def recorded_settings(
         "system": next((text for role, text in messages if role == "system"), None),
         "self_check": settings.self_check_used and settings.self_check_used.prompt,
         "views": [view.name for view in settings.drawn_views] or None,
+        "other_models": [*settings.other_models] or None,
         **tree.answer_settings,
     }
 

@@ -15,6 +15,7 @@ from typing import Literal
 from snne_guard.cost import Cost
 from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
+from snne_guard.similarity import content_f1
 from snne_guard.types import Reply
 
 Status = Literal["works", "ignored", "rejected", "missing", "broken"]
@@ -29,6 +30,16 @@ _PROMPT = (
 _CAPITAL = "What is the capital of France? Answer in one word."
 _ANSWERS = ("Paris", "Madrid")
 """A right answer and a wrong one."""
+
+_EASY = (
+    "What is the capital of France?",
+    "How many days are there in a week?",
+    "Who wrote Romeo and Juliet?",
+    "What is 2 + 3?",
+    "Which planet is closest to the sun?",
+)
+_ALIKE = 0.5
+"""Similarity above which two answers say the same."""
 
 _ONE_BY_ONE = "each sample takes a request of its own"
 
@@ -125,6 +136,38 @@ def examine(
         ),
         cost=sum((response.cost for response in responses), unanswered),
     )
+
+
+def compare_words(
+    sender: Callable[[str], Sender], other: Callable[[str], Sender], *, name: str
+) -> tuple[Finding, Cost]:
+    """Ask two models five easy questions; say whether their words can be compared.
+
+    Args:
+        sender: Makes the sender of the guarded model for a prompt.
+        other: Makes that of the other model.
+        name: What the other model is called.
+
+    Returns:
+        The finding, and what the ten requests took.
+    """
+    answer, cost, alike = Draw(role="answer"), Cost(), 0
+    aspect = f"other model {name}"
+    for question in _EASY:
+        texts: list[str] = []
+        for model in (sender, other):
+            response = _tried(model(question), answer)
+            if isinstance(response, Exception):
+                message = f"no answer to an easy question: {type(response).__name__}"
+                return Finding(aspect, "broken", message), cost
+            texts.append(response.first.text)
+            cost += response.cost
+        alike += content_f1(texts, question=question)[0, 1] > _ALIKE
+    message = f"its answers to {alike} of {len(_EASY)} easy questions compare"
+    if alike == len(_EASY):
+        return Finding(aspect, "works", message), cost
+    why = "elsewhere other words would look like doubt: ask both for short answers"
+    return Finding(aspect, "broken", f"{message}; {why}"), cost
 
 
 def _tried(sender: Sender, draw: Draw) -> Response | Exception:

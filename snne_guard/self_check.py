@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
+from unicodedata import normalize
 
-from snne_guard.checks import check_number
+from snne_guard.checks import check_choice, check_number
 from snne_guard.errors import ConfigurationError
 from snne_guard.text import without_reasoning
 from snne_guard.types import Reply, Score
@@ -16,7 +17,14 @@ from snne_guard.types import Reply, Score
 UNKNOWN = 0.5
 """P(Yes) of a self-check that failed or said neither."""
 
-_PROMPT = "Is your answer correct? Reply with one word only: Yes or No."
+Form = Literal["yes_no", "number"]
+"""What a self-check asks for: Yes or No, or a number from 0 to 100."""
+
+_PROMPTS: Mapping[Form, str] = {
+    "yes_no": "Is your answer correct? Reply with one word only: Yes or No.",
+    "number": "How likely is it, from 0 to 100, that your answer is correct? "
+    "Reply with the number only.",
+}
 # Other scripts may stand beside a Yes without a space, as in 答案是Yes.
 _WORD = re.compile(r"[a-z\u00df-\u024f\u0300-\u036f\u1e00-\u1eff]+|[^\W\d_]")
 """A word of Latin letters with their accents, or one letter of another script."""
@@ -33,6 +41,39 @@ _LAST = re.compile(rf"(?:[.!] |[\n\u3002\uff01])\s?{_LABEL}(yes|no){_END}")
 _DENIAL = re.compile(
     r"\b(?:nope|not|cannot|never|hardly|wrong|false|incorrect|errors?|mistaken?|mistakes)\b"
     r"|n['\u2019]t\b"
+    # One word was asked for: a Yes that is hedged says nothing.
+    r"|\b(?:but|however|although|except|unless|if|actually|partly|partially|almost)\b"
+    r"|\b(?:maybe|perhaps|possibly|probably|unsure|unlikely|doubtful|inaccurate)\b"
+)
+
+# One number, with its unit or scale; neither a part of another nor a minus or price.
+_NUMBER = re.compile(
+    r"(?<![\w.,/<>+\u00b1\u2212$\u20ac\u00a3-])(\d*[.,]?\d+)"
+    r"(?: ?(%|\u066a|percent|per cent)| ?(?:/|out of) ?(100?))?(?![\w/+%\u00b0]|[.,]\d)"
+)
+_SCALE = re.compile(
+    r"\b(?:on )?(?:a |the )?scale (?:of|from) 0 ?(?:to|[-\u2013]) ?100\b"
+)
+_LIKELIHOOD = "likelihood|probability|confidence|certainty|chance"
+# What may stand before a number that is no mere part of a sentence: "The answer is 90"
+# says the answer again.
+_BEFORE = re.compile(
+    r"(?:^|\n|[.!] )\W*(?:(?:about|around|approximately|approx|roughly|maybe|perhaps"
+    r"|probably|only|yes|i(?:'d| would) (?:say|estimate))\b\W*)*$"
+    rf"|\b(?:{_LIKELIHOOD})\W*(?:(?:level|score|that|the|this|my|answer|it"
+    r"|correct|right|being|is|of|at|about|around|approximately|roughly)\b\W*)*$"
+)
+_AFTER = re.compile(r"\s*[.,;:!(\n\u2013\u2014\u2026\u3002]| ?-+ |\W*$")
+# Not "of a mix-up": it must end there, or say of what it is the likelihood.
+_SURE = re.compile(
+    rf" (?:{_LIKELIHOOD}|likely|confident|certain|sure)\b"
+    r"(?:[^\w?]*(?:$|\n)|\s*[.,;!]|[^.!\n]*\b(?:correct|right|true|accurate)\b)"
+)
+_NO_NUMBER = re.compile(
+    r"\b(?:no|un(?:likely|sure|certain|clear|true)|in(?:accurate|valid)|doubt\w*"
+    r"|at (?:least|most)|up to|over|above|below|under"
+    r"|(?:less|more|lower|higher|greater) than)\b"
+    r"|[?<>\u2264\u2265\u00b1]"
 )
 
 
@@ -41,27 +82,35 @@ class SelfCheck:
     """Asks the model, in a further turn, whether the answer that it gave is correct.
 
     Attributes:
-        prompt: The question, in any language. It must ask for the English word Yes or
-            No: a reply in other words, such as Ja or 是, counts as unknown.
+        form: ``"yes_no"``, or ``"number"`` for a number from 0 to 100, which says more
+            where the provider gives no log-probabilities.
+        prompt: The question, in any language; empty for the form's own. It must ask for
+            the English word Yes or No, since a reply in other words, such as Ja or 是,
+            counts as unknown; or name 0 and 100, and neither of these words.
         weight: Weight of the self-check in the uncertainty, where the disagreement of
             the replies has weight 1; above 0.
 
     Raises:
-        ConfigurationError: The prompt does not ask for Yes or No, or the weight is not
-            a number above 0.
+        ConfigurationError: The prompt does not ask for what the form wants, or the
+            weight is not a number above 0.
 
     Example:
         >>> SelfCheck(weight=1.0).uncertainty(disagreement=0.25, p_correct=0.75)
         0.25
     """
 
-    prompt: str = _PROMPT
+    form: Form = "yes_no"
+    prompt: str = ""
     weight: float = 0.5
 
     def __post_init__(self) -> None:
-        if not {"yes", "no"} <= {*_words(str(self.prompt))}:
+        check_choice(self.form, get_args(Form), what="the self-check's form")
+        if self.prompt == "":
+            object.__setattr__(self, "prompt", _PROMPTS[self.form])
+        if form_of(str(self.prompt)) != self.form:
+            wanted = "Yes or No" if self.form == "yes_no" else "a number from 0 to 100"
             msg = (
-                "expected the self-check's prompt to ask for Yes or No, got "
+                f"expected the self-check's prompt to ask for {wanted}, got "
                 f"{self.prompt!r}"
             )
             raise ConfigurationError(msg)
@@ -85,8 +134,22 @@ class SelfCheck:
         return replace(score, uncertainty=u, self_check=p_correct)
 
 
-def read_self_check(reply: Reply, entries: object = None) -> float | None:
-    """Return the probability that a reply to a self-check says Yes.
+def form_of(prompt: str, /) -> Form | None:
+    """Return what a prompt asks for, None where that is neither.
+
+    Example:
+        >>> form_of("Right? Yes or No?"), form_of("From 0 to 100?"), form_of("Right?")
+        ('yes_no', 'number', None)
+    """
+    if {"yes", "no"} <= {*_words(prompt)}:
+        return "yes_no"
+    return "number" if {"0", "100"} <= {*re.findall(r"\d+", prompt)} else None
+
+
+def read_self_check(
+    reply: Reply, entries: object = None, *, form: Form | None = "yes_no"
+) -> float | None:
+    """Return the probability that a reply to a self-check says Yes, or states.
 
     A reply says Yes or No if it begins with the word, before a mark or line end, or if
     the word is its last sentence; a block of reasoning and a label such as "Answer:"
@@ -94,15 +157,20 @@ def read_self_check(reply: Reply, entries: object = None) -> float | None:
     If the provider gives alternatives to that token, the result is the share of Yes
     among Yes and No.
 
+    A number is read where the reply has one only: alone, first, on a line of its own,
+    or said to be a likelihood. 90, 90 %, 0.9, 0,9, 9/10, "about 90" and "90 out of 100"
+    are the same. 1 may be the least or the most, so it is unknown.
+
     Args:
         reply: What the model said.
         entries: Log-probabilities of its tokens as in OpenAI's ``logprobs.content``,
             with ``top_logprobs`` where the provider gives them.
+        form: What it was asked for.
 
     Returns:
         A probability in [0, 1]. None where that is in doubt: "Hardly yes", "Yes and
-        no", "Yes, it is wrong", a refusal, a call of a tool, or a text that was cut
-        off.
+        no", "Yes, it is wrong", "80 to 90", "above 90", "The answer is 90", a refusal,
+        a call of a tool, or a text that was cut off.
 
     Example:
         >>> read_self_check(Reply(text="Yes - it is."))
@@ -112,6 +180,8 @@ def read_self_check(reply: Reply, entries: object = None) -> float | None:
     """
     if reply.truncated or reply.refused or reply.unreadable or reply.tool_calls:
         return None
+    if form == "number":
+        return _stated(without_reasoning(reply.text))
     word = _verdict(without_reasoning(reply.text))
     if word is None:
         return None
@@ -121,9 +191,7 @@ def read_self_check(reply: Reply, entries: object = None) -> float | None:
 
 def _verdict(text: str) -> str | None:
     """Return the Yes or No of a reply, in lower case."""
-    bare = _MARKUP.sub("", text).casefold().splitlines()
-    lines = (" ".join(line.split()) for line in bare)
-    plain = "\n".join(filter(None, lines))
+    plain = _plain(text)
     # Said once, it is the word whose log-probabilities are read.
     said = [word for word in _words(plain) if word in {"yes", "no"}]
     if len(said) != 1 or plain.startswith("<think>"):  # cut off in its reasoning
@@ -132,6 +200,34 @@ def _verdict(text: str) -> str | None:
     if found is None or (found[1] == "yes" and _DENIAL.search(plain)):
         return None
     return found[1]
+
+
+def _stated(text: str) -> float | None:
+    """Return the probability that the only number of a reply states."""
+    plain = _SCALE.sub("", _plain(normalize("NFKC", text).replace("\u2019", "'")))
+    found = [*_NUMBER.finditer(plain)]
+    further = re.search(r"\d", _NUMBER.sub("", plain))
+    if len(found) != 1 or further or _NO_NUMBER.search(plain) or _DENIAL.search(plain):
+        return None
+    (number,) = found
+    digits, percent, scale = number.groups()
+    before, after = plain[: number.start()], plain[number.end() :]
+    alone = _BEFORE.search(before) and _AFTER.match(after)
+    if not (alone or ((percent or scale) and _SURE.match(after))):
+        return None
+    value = float(digits.replace(",", "."))
+    if value == 1 and not (percent or scale):
+        return None
+    if scale or percent or value > 1:
+        value /= float(scale or 100)
+    return value if value <= 1 else None
+
+
+def _plain(text: str) -> str:
+    """Return a text without markup, in lower case, with single spaces."""
+    bare = _MARKUP.sub("", text).casefold().splitlines()
+    lines = (" ".join(line.split()) for line in bare)
+    return "\n".join(filter(None, lines))
 
 
 def _share_of_yes(entries: object, word: str) -> float | None:

@@ -18,7 +18,7 @@ from snne_guard.checks import (
     check_number,
     check_whole,
 )
-from snne_guard.cost import Prices
+from snne_guard.cost import Cost, Prices
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.decision.policy import Policy
@@ -46,7 +46,8 @@ REFUSAL = "I am not certain enough of the answer to give one."
 _KINDS: dict[str, tuple[type, ...]] = {
     "calibration": (Calibration, str, PathLike, NoneType),
     "observers": (list, tuple),
-    "prices": (Prices, NoneType),
+    "other_models": (list, tuple),
+    "prices": (Prices, Mapping, NoneType),
     "refusal": (str, NoneType),
     "self_check": (bool, SelfCheck),
     "views": (list, tuple),
@@ -69,7 +70,8 @@ def is_disabled() -> bool:
 class GuardOptions(TypedDict, total=False):
     """The options that all guards take; ``SNNEGuard`` says what each means.
 
-    The type of a fallback differs from door to door, so it is not among them.
+    The types of a fallback and of other models differ from door to door, so they are
+    not among them.
     """
 
     n: int | None
@@ -89,7 +91,7 @@ class GuardOptions(TypedDict, total=False):
     sample_timeout: float | None
     max_concurrency: int | None
     sample_rate: float
-    prices: Prices | None
+    prices: Prices | Mapping[str, Prices] | None
     observers: Sequence[Observer]
     self_check: bool | SelfCheck | None
     views: Sequence[str | View] | None
@@ -103,6 +105,7 @@ class GuardSettings:
     """The options of a guard, as ``SNNEGuard`` documents them, and one more.
 
     Attributes:
+        other_models: Names of the other models; the doors have the models themselves.
         include_answer: Whether the answer is in the reply set; in the paper it is not.
         self_check_used: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
@@ -134,13 +137,14 @@ class GuardSettings:
     sample_timeout: float | None = None
     max_concurrency: int | None = None
     sample_rate: float = 1.0
-    prices: Prices | None = None
+    prices: Prices | Mapping[str, Prices] | None = None
     observers: Sequence[Observer] = ()
     self_check: bool | SelfCheck = False
     views: Sequence[str | View] = ()
     spans: bool | str | SpanSimilarity = False
     span_threshold: float | None = None
     context: str | Callable[[Any], str | None] | None = None
+    other_models: Sequence[str] = ()
     include_answer: bool = True
     self_check_used: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
@@ -151,8 +155,9 @@ class GuardSettings:
     def __post_init__(self) -> None:
         # In this order, since each step relies on those before it: kinds first, so that
         # no later check fails on a wrong type; the self-check, which ``n`` counts; the
-        # calibration, which sets the policy and may name the method; the views, which
-        # may settle it; and the method last, when all that it depends on is known.
+        # calibration, which sets the policy and may name the method; the views and the
+        # other models, which may settle it; and the method last, when all that it
+        # depends on is known.
         self._check_kinds()
         turn = SelfCheck() if self.self_check is True else self.self_check
         self._set("self_check_used", turn or None)
@@ -169,8 +174,9 @@ class GuardSettings:
         self._set("span_similarity", self._span_similarity())
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
-        if self.drawn_views and self.method == "auto":
-            self._set("method", "snne")  # some views leave no log-probabilities
+        # Some views leave no log-probabilities, and those of two models do not compare.
+        if (self.drawn_views or self.other_models) and self.method == "auto":
+            self._set("method", "snne")
         self._check_method()
 
     @classmethod
@@ -209,7 +215,7 @@ class GuardSettings:
     @property
     def reply_set_size(self) -> int:
         """Replies of the reply set that are drawn."""
-        return self.n_samples + self.include_answer
+        return self.n_samples + len(self.other_models) + self.include_answer
 
     @property
     def withholds(self) -> bool:
@@ -219,8 +225,26 @@ class GuardSettings:
 
     @property
     def n_samples(self) -> int:
-        """Samples that are drawn in addition to the answer."""
-        return self.n - 1 - bool(self.self_check_used)
+        """Samples of the guarded model that are drawn in addition to the answer."""
+        return self.n - 1 - len(self.other_models) - bool(self.self_check_used)
+
+    def price_of(
+        self, cost: Cost, /, *, model: str | None, other: bool = False
+    ) -> float | None:
+        """Return what a model's tokens cost, None where its price is unknown.
+
+        Args:
+            cost: What it took.
+            model: Name of the model.
+            other: Whether it is another one than the guarded model, whose price it is
+                where ``prices`` name none.
+        """
+        prices = self.prices
+        if isinstance(prices, Mapping):
+            prices = None if model is None else prices.get(model)
+        elif other:
+            prices = None
+        return None if prices is None else prices.of(cost)
 
     def similarity_for(self, method: Method, /) -> str | Similarity:
         """Return what a method compares replies with."""
@@ -264,6 +288,7 @@ class GuardSettings:
                 "self_check": turn and turn.prompt,
                 "self_check_weight": turn and turn.weight,
                 "views": [view.name for view in self.drawn_views],
+                "other_models": sorted(self.other_models),
             }
         )
 
@@ -280,6 +305,13 @@ class GuardSettings:
                     f"{type(observer).__name__} has none"
                 )
                 raise ConfigurationError(msg)
+        for name in self.other_models:
+            _check_kind(name, str, what="the name of an other model")
+        self._set("other_models", tuple(self.other_models))
+        if len({*self.other_models}) < len(self.other_models):
+            names = ", ".join(self.other_models)
+            msg = f"expected other models of different names, got {names}"
+            raise ConfigurationError(msg)
         check_choice(self.tool_calls, get_args(ToolCalls), what="tool_calls")
         check_choice(self.schedule, get_args(Schedule), what="schedule")
         if self.question is not None:
@@ -290,16 +322,22 @@ class GuardSettings:
             check_function(self.on_uncertain, what=what)
 
     def _check_numbers(self) -> None:
-        what = "n, with a self-check," if self.self_check_used else "n"
-        least = 2 + bool(self.self_check_used) + (not self.include_answer)
+        others, self_check = len(self.other_models), bool(self.self_check_used)
+        besides = [f"{others} other model{'s' * (others > 1)}"] * bool(others)
+        besides += ["a self-check"] * self_check
+        what = f"n, with {' and '.join(besides)}," if besides else "n"
+        least = 2 + others + self_check + (not self.include_answer)
         check_whole(self.n, what=what, least=least)
         # A slip of the keyboard must not plan for so many draws that memory ends.
         check_whole(self.n, what=what, least=least, most=10_000)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
-        for price in ("prompt", "completion", "cached", "cache_creation"):
-            if (per_million := getattr(self.prices, price, None)) is not None:
-                check_number(per_million, what=f"the price {price}", least=0)
+        given = self.prices
+        for prices in given.values() if isinstance(given, Mapping) else [given]:
+            _check_kind(prices, Prices, NoneType, what="prices")
+            for price in ("prompt", "completion", "cached", "cache_creation"):
+                if (per_million := getattr(prices, price, None)) is not None:
+                    check_number(per_million, what=f"the price {price}", least=0)
         for name in ("timeout", "sample_timeout"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), what=name, above=0)
@@ -311,6 +349,13 @@ class GuardSettings:
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
+        if self.other_models and method.needs_logprobs:
+            msg = (
+                f"the method {method.name!r} needs log-probabilities, and those of two "
+                "models do not compare: with other_models take one that needs none, "
+                'such as "snne"'
+            )
+            raise ConfigurationError(msg)
         beyond = sorted(method.needs & _NOT_IN_REPLIES)
         if beyond:
             msg = (

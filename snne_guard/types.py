@@ -50,10 +50,11 @@ REASONS: dict[str, str] = {
     "refused_samples": "a sample that the provider marked as a refusal was left out",
     "truncated_samples": "a sample that was cut off was left out",
     "tool_call_samples": "a sample that calls tools was left out",
-    "mixed_models": "not all replies came from the same model",
+    "mixed_models": "not all replies of the guarded model came from the same model",
+    "other_model_failed": "an other model gave no reply that could be compared",
     "too_few_samples": "fewer than min_replies replies could be scored",
     "view_unreadable": "a sample drawn in a view has no final answer, or no text",
-    "self_check_unknown": "the self-check says neither Yes nor No, and counts as 0.5",
+    "self_check_unknown": "the self-check failed or is not clear, and counts as 0.5",
     "suspect_agreement": "samples agree more than chance allows, as from a cache",
     "logprobs_missing": "log-probabilities were missing, so another method ran",
     "spans_failed": "the parts of the answer could not be compared with the samples",
@@ -119,6 +120,8 @@ class Reply:
             text nor a call: an image, audio, a file.
         view: Name of the view that it was drawn in, None without views. In a view,
             ``text`` is the part of the reply that is compared.
+        other_model: Name of the other model that gave it, as the guard's options name
+            it; None for a reply of the guarded model.
         response_id: The provider's id of the reply, None if it gives none.
     """
 
@@ -132,6 +135,7 @@ class Reply:
     refused: bool = False
     unreadable: bool = False
     view: str | None = None
+    other_model: str | None = None
     response_id: str | None = field(default=None, compare=False)
 
 
@@ -199,6 +203,12 @@ _IN_METADATA = (
 )
 
 
+_OF_OTHERS = (
+    *("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"),
+    "money",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """The record of one guarded call.
@@ -207,7 +217,8 @@ class Assessment:
         id: Unique id; the delivered message carries it too.
         answer: The reply that was drawn, even if it was withheld. None if the call
             ended before it arrived.
-        samples: Every other draw that arrived, including the unusable ones.
+        samples: Every other draw that arrived, including the unusable ones; those of
+            other models come last.
         reply_set: Texts of the replies that were scored, in the order of the matrix.
         matrix: Their ``(n, n)`` similarity matrix, None when nothing was compared.
         method: Name of the method that ran. It and the next four fields are those of
@@ -259,17 +270,41 @@ class Assessment:
     spans: tuple[Span, ...] | None = None
     span_threshold: float | None = None
 
+    @property
+    def own_cost(self) -> Cost:
+        """What the requests to the guarded model took, without those to others."""
+        own = (one for one in self.requests if one.other_model is None)
+        return sum(own, Cost())
+
+    @property
+    def other_models(self) -> dict[str, dict[str, Any]]:
+        """What each other model took, and the names that its replies carried."""
+        return {
+            one.other_model: {
+                **{name: getattr(one, name) for name in _OF_OTHERS},
+                "models": [
+                    sample.model
+                    for sample in self.samples
+                    if sample.other_model == one.other_model and sample.model
+                ],
+            }
+            for one in self.requests
+            if one.other_model is not None
+        }
+
     def to_metadata(self) -> dict[str, Any]:
         """Return the plain dict that a delivered message carries; no text is in it."""
         spans: dict[str, Any] = {}
         if self.spans is not None:
             spans["spans"] = [span.to_dict() for span in self.spans]
             spans["span_threshold"] = self.span_threshold
+        others = self.other_models
         return {
             **{name: getattr(self, name) for name in _IN_METADATA},
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,
+            **({"other_models": others} if others else {}),
             **spans,
         }
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snne_guard.cost import Cost
-from snne_guard.doctor import Report, examine
+from snne_guard.doctor import Report, compare_words, examine
 from snne_guard.engine import Draw, ProviderCapabilities, Response
 from snne_guard.types import Reply
 
@@ -91,3 +91,67 @@ def test_a_self_check_that_says_yes_to_everything_is_named() -> None:
     found = examined(flatters=True).findings[-1]
     assert (found.aspect, found.status) == ("self_check", "broken")
     assert "it says Yes to everything" in found.message
+
+
+# -- Other models ----------------------------------------------------------------------
+
+FACTS = ("Paris", "7", "William Shakespeare", "5", "Mercury")
+PROSE = (
+    "The capital of France is Paris.",
+    "There are seven days in a week.",
+    "It was written by William Shakespeare.",
+    "2 + 3 = 5",
+    "Mercury is the planet closest to the sun.",
+)
+
+
+class Fixed:
+    """Gives texts in turn; an error where a text is one."""
+
+    def __init__(self, *texts: Any) -> None:
+        self.texts = iter(texts)
+        self.asked: list[str] = []
+
+    def __call__(self, prompt: str) -> Any:
+        self.asked.append(prompt)
+        return self
+
+    def send(self, draw: Draw) -> Response:
+        assert draw.role == "answer"
+        text = next(self.texts)
+        if isinstance(text, Exception):
+            raise text
+        return Response(replies=(Reply(text=text),), cost=Cost(calls=1))
+
+    async def asend(self, draw: Draw) -> Response:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("said", [FACTS, PROSE, [f"**{one}**" for one in FACTS]])
+def test_models_that_say_the_same_in_their_words_compare(said: Any) -> None:
+    own, other = Fixed(*FACTS), Fixed(*said)
+    found, cost = compare_words(own, other, name="b")
+    assert (found.aspect, found.status, found.fix) == ("other model b", "works", "")
+    assert (cost.calls, own.asked) == (10, other.asked)
+
+
+@pytest.mark.parametrize(
+    ("said", "compare"),
+    [
+        (("パリ", "七", "シェイクスピア", "五つ", "水星"), 0),
+        (("As a model, I would rather not say.",) * 5, 0),
+        ((*FACTS[:3], "Four", "Venus"), 3),
+        (("",) * 5, 0),
+    ],
+)
+def test_models_whose_words_do_not_compare_are_named(said: Any, compare: int) -> None:
+    found, _ = compare_words(Fixed(*FACTS), Fixed(*said), name="b")
+    assert found.status == "broken"
+    assert f"{compare} of 5 easy questions" in found.message
+    assert found.fix == ""  # samples of the guarded model can be trusted all the same
+
+
+def test_an_other_model_that_fails_is_named() -> None:
+    found, cost = compare_words(Fixed(*FACTS), Fixed(ConnectionError("x")), name="b")
+    assert (found.status, cost.calls) == ("broken", 1)
+    assert "ConnectionError" in found.message

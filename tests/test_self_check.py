@@ -20,7 +20,7 @@ from snne_guard.engine import (
     Response,
 )
 from snne_guard.errors import ConfigurationError
-from snne_guard.self_check import SelfCheck, read_self_check
+from snne_guard.self_check import SelfCheck, form_of, read_self_check
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Reply
 from tests.support.calibrations import calibration
@@ -56,6 +56,12 @@ def entry(token: str, p: float, **others: float) -> dict[str, Any]:
         ("Yes, yes", None),
         ("Yes, that was wrong.", None),
         ("Yes, I was mistaken.", None),
+        ("Yes, but the year is 1912.", None),
+        ("Yes. However, it was Lyon.", None),
+        ("Yes, partially.", None),
+        ("Yes, probably.", None),
+        ("Yes, except for the date.", None),
+        ("Yes, without a doubt.", 1.0),
         ("I'd rather not answer. Yes", None),
         ("Yes?", None),
         ("Is it odd? Yes", None),
@@ -138,6 +144,119 @@ def test_a_reply_that_is_none_says_nothing(fields: Any) -> None:
 )
 def test_log_probabilities_say_how_sure(text: str, entries: Any, p: float) -> None:
     assert read_self_check(Reply(text=text), entries) == pytest.approx(p)
+
+
+@pytest.mark.parametrize(
+    ("text", "p"),
+    [
+        ("90", 0.9),
+        ("90.", 0.9),
+        ("**90**\n", 0.9),
+        ("99.5", 0.995),
+        ("0", 0.0),
+        ("100", 1.0),
+        ("90 %", 0.9),
+        ("90%", 0.9),
+        ("1%", 0.01),
+        ("100 percent", 1.0),
+        ("0.9", 0.9),
+        ("0,9", 0.9),
+        (".9", 0.9),
+        ("0.0", 0.0),
+        ("9/10", 0.9),
+        ("1/10", 0.1),
+        ("90 out of 100", 0.9),
+        ("90 on a scale from 0 to 100", 0.9),
+        ("about 90", 0.9),
+        ("~90", 0.9),
+        ("I'd say about 85%", 0.85),
+        ("Only 20 %.", 0.2),
+        ("Yes, 90", 0.9),
+        ("90 - the sum is easy.", 0.9),
+        ("The sum is easy.\n\n90", 0.9),
+        ("<think>50, or rather 60</think>90", 0.9),
+        ("Likelihood: 90", 0.9),
+        ("Confidence score: 90/100", 0.9),
+        ("The likelihood that my answer is correct is about 90.", 0.9),
+        ("I am 95% confident.", 0.95),
+        ("I'm 95% sure", 0.95),
+        ("It is correct with 95 % probability", 0.95),
+        ("There is a 90% chance that it is right.", 0.9),
+        ('{"probability": 0.85}', 0.85),
+        ("\uff19\uff10\uff05", 0.9),  # of full width
+        ("\u0669\u0660\u066a", 0.9),  # Arabic
+        # The least on one scale, the most on another.
+        ("1", None),
+        ("1.0", None),
+        # Ranges, bounds, two numbers.
+        ("80-90", None),
+        ("80\u201390 %", None),
+        ("between 80 and 90", None),
+        ("90 or 95", None),
+        ("0.95 (95%)", None),
+        ("90 \u00b1 5", None),
+        ("at least 90", None),
+        (">90", None),
+        ("90+", None),
+        # Other scales, and what is no likelihood.
+        ("105", None),
+        ("-5", None),
+        ("4/5", None),
+        ("9 out of 1000", None),
+        ("90 years", None),
+        ("$90", None),
+        ("1,000", None),
+        # The answer, said again.
+        ("The answer is 90.", None),
+        ("Answer: 90", None),
+        ("I'm sure that it is 90%.", None),
+        # Negations, questions, refusals, words.
+        ("not 90", None),
+        ("No, 10", None),
+        ("There is a 90% chance that it is wrong.", None),
+        ("I am 90% certain that it isn't right.", None),
+        ("90% unlikely", None),
+        ("90% likely to be inaccurate", None),
+        ("There is a 90% chance of a mix-up.", None),
+        ("I am 90% sure about Rome", None),
+        ("Likelihood of error: 90", None),
+        ("Risk of a mix-up: 90", None),
+        ("Uncertainty: 90", None),
+        ("90?", None),
+        ("I cannot give a number.", None),
+        ("ninety", None),
+        ("Yes", None),
+        ("", None),
+    ],
+)
+def test_a_number_is_read_where_it_is_beyond_doubt(text: str, p: float | None) -> None:
+    found = read_self_check(Reply(text=text), form="number")
+    assert found == (None if p is None else pytest.approx(p))
+
+
+def test_a_number_that_was_cut_off_says_nothing() -> None:
+    reply = Reply(text="9", truncated=True)
+    assert read_self_check(reply, form="number") is None
+
+
+@pytest.mark.parametrize(
+    ("form", "prompt"),
+    [
+        ("yes_no", "How likely is it, from 0 to 100?"),
+        ("number", "Is it right? Yes or No."),
+        ("number", "How likely is it?"),
+        ("number", "From 0 to 100, yes or no?"),
+        ("percent", ""),
+    ],
+)
+def test_a_prompt_must_suit_its_form(form: Any, prompt: str) -> None:
+    with pytest.raises(ConfigurationError, match="self-check"):
+        SelfCheck(form=form, prompt=prompt)
+
+
+@pytest.mark.parametrize("form", ["yes_no", "number"])
+def test_a_form_without_a_prompt_has_its_own(form: Any) -> None:
+    assert form_of(SelfCheck(form=form).prompt) == form
 
 
 # -- What it weighs --------------------------------------------------------------------
@@ -262,6 +381,22 @@ def test_a_calibration_is_bound_to_its_check() -> None:
             GuardSettings.given(calibration=made, self_check=other).check_calibration(
                 {}
             )
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        SelfCheck(form="number"),
+        SelfCheck(form="number", prompt="Sicher, von 0 bis 100?", weight=1.0),
+        SelfCheck(prompt="Are you 100 % sure, 0 doubts? Yes or No."),
+    ],
+)
+def test_a_calibration_keeps_the_form_of_its_check(check: SelfCheck) -> None:
+    made = calibration(self_check=check.prompt, self_check_weight=check.weight)
+    options = {"calibration": made, **made.guard_options()}
+    assert options["self_check"] == check
+    with pytest.raises(ConfigurationError, match="self_check"):
+        GuardSettings(**options | {"self_check": True}).check_calibration({})
 
 
 @pytest.mark.parametrize(

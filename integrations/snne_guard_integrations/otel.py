@@ -105,8 +105,8 @@ def _attributes(assessment: Assessment, *, content: bool) -> Attributes:
     fields = metadata(assessment, content=content)
     cost: dict[str, Any] = fields.pop("cost")
     del fields["version"]  # the tracer's own version says it
-    if "spans" in fields:
-        fields["spans"] = json.dumps(fields["spans"])  # no attribute holds objects
+    for name in {"spans", "other_models"} & fields.keys():
+        fields[name] = json.dumps(fields[name])  # no attribute holds objects
     fields |= {f"cost.{name}": value for name, value in cost.items()}
     return _present({f"snne_guard.{name}": value for name, value in fields.items()})
 

@@ -69,6 +69,8 @@ class GuardedModel(WrapperModel):
     Args:
         wrapped: The model, or its name.
         fallback: Another model, or its name, for ``on_uncertain="fallback"``.
+        other_models: Further models, or their names, that each draw one of the replies,
+            at their own settings.
         **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and
             ``spans="judge"``. Different here: ``question`` gets the list of messages,
             and a function as ``on_uncertain`` returns one of the words, or a
@@ -92,6 +94,7 @@ class GuardedModel(WrapperModel):
         wrapped: Model | str,
         *,
         fallback: Model | str | None = None,
+        other_models: Sequence[Model | str] | None = None,
         **options: Unpack[GuardOptions],
     ) -> None:
         super().__init__(wrapped)
@@ -101,7 +104,13 @@ class GuardedModel(WrapperModel):
             msg = f"GuardedModel has no option {name}={given[name]!r}"
             raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
-        self._guard = GuardSettings.given(fallback=other, **options)
+        others = [infer_model(each) for each in other_models or ()]
+        self._others = {each.model_name: each for each in others}
+        names = [each.model_name for each in others]
+        if self.wrapped.model_name in names:
+            msg = f"the other model {self.wrapped.model_name!r} is the guarded model"
+            raise ConfigurationError(msg)
+        self._guard = GuardSettings.given(fallback=other, other_models=names, **options)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
         self._observers = Observers(self._guard.observers)
@@ -115,7 +124,9 @@ class GuardedModel(WrapperModel):
         """Return the answer, or what stands in its place, with the assessment."""
         params = model_request_parameters
         learnt = self._state.rejections
-        sender = _Sender(self.wrapped, messages, model_settings, params, learnt)
+        sender = _Sender(
+            self.wrapped, messages, model_settings, params, learnt, self._others
+        )
         request = self._request(messages, sender.given, params)
         outcome = await engine.arun(request, sender)
         if outcome.delivery == "fallback":
@@ -161,6 +172,8 @@ class GuardedModel(WrapperModel):
             tools_bound=bool(params.function_tools or params.output_tools),
             structured=bool(params.output_tools) and not params.function_tools,
             context=self._guard.context_of(messages),
+            model=self.wrapped.model_name,
+            partial="openai_previous_response_id" in given,
             side_effects=bool(params.native_tools) or "openai_conversation_id" in given,
             observers=self._observers,
             answer_settings={
@@ -229,6 +242,7 @@ class _Sender:
     settings: ModelSettings | None
     params: ModelRequestParameters
     rejections: Rejections
+    others: Mapping[str, Model]
 
     @property
     def given(self) -> Mapping[str, Any]:
@@ -242,12 +256,22 @@ class _Sender:
 
     async def asend(self, draw: Draw, /) -> Response:
         """Send one request and wait for its response."""
+        if draw.other_model is not None:
+            return await self._ask_other(self.others[draw.other_model])
         key = self.model.model_name, option_key([self.given])
         make = partial(self._request_for, draw)
         steps = without_rejected(make, self.rejections, key)
         (asked, response), failed = await arun_steps(steps, self._post)
         read = replace(_read(response), temperature_set=asked.temperature_set)
         return with_failed(read, failed)
+
+    async def _ask_other(self, model: Model) -> Response:
+        """Ask another model, at its own settings but for limit and stop texts."""
+        given: Mapping[str, Any] = self.settings or {}
+        taken: Any = {name: given[name] for name in _TAKEN & given.keys()}
+        if any(map(_is_stored, _leaves(model))):
+            taken["openai_store"] = False
+        return _read(await model.request(self.messages, taken, self.params))
 
     async def _post(self, asked: _Asked) -> ModelResponse:
         return await asked.model.request(self.messages, asked.settings, self.params)
@@ -281,6 +305,9 @@ class _Sender:
             temperature_set=temperature == draw.temperature,
         )
 
+
+_TAKEN = frozenset({"max_tokens", "stop_sequences"})
+"""What another model gets of a request's settings."""
 
 _HIGHEST = {"anthropic": 1.0, "bedrock": 1.0, "mistral": 1.0}
 """The highest temperature that providers take, where it is below 2."""

@@ -73,9 +73,17 @@ def calibrate(
         bool,
         typer.Option("--self-check", help="Use the recorded self-checks."),
     ] = False,
+    self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
         str | None,
         typer.Option(help="Use only the samples of these views, separated by commas."),
+    ] = None,
+    other_models: Annotated[
+        str | None,
+        typer.Option(
+            help="Use only the samples of these other models, separated by commas; "
+            '"" for none. By default all that were recorded.'
+        ),
     ] = None,
     shard: options.Shard = None,
     model: Annotated[
@@ -110,8 +118,9 @@ def calibrate(
         similarity=similarity,
         n=n,
         include_answer=not without_answer,
-        self_check=SelfCheck() if self_check else None,
+        self_check=SelfCheck(form=self_check_form) if self_check else None,
         views=None if views is None else options.names_in(views),
+        other_models=None if other_models is None else options.names_in(other_models),
         model=model,
     )
     result.calibration.save(out)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.text import Text
 from snne_guard.cli import options
 from snne_guard.cli.models import asking, chat_model
 from snne_guard.cli.render import cost_in_words
-from snne_guard.doctor import Report, examine
+from snne_guard.doctor import Report, compare_words, examine
 from snne_guard.text import printable
 
 _UNTRUSTED = 1
@@ -23,6 +24,8 @@ def doctor(
     *,
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
+    other_model: options.OtherModels = None,
+    other_base_url: options.OtherUrl = None,
     max_tokens: Annotated[
         int, typer.Option(min=8, help="Token limit of each reply.")
     ] = 200,
@@ -31,6 +34,7 @@ def doctor(
 
     Up to seven short requests show whether temperature, n, log-probabilities and the
     self-check work, and whether a cache or a fixed seed answers in the model's place.
+    With --other-model, five easy questions to both show whether their words compare.
     API keys come from the environment (OPENAI_API_KEY, ...).
 
     Exit status: 0 the samples can be trusted; 1 they cannot, or the model does not
@@ -41,13 +45,18 @@ def doctor(
     from snne_guard.langchain.sender import LangChainSender
     from snne_guard.langchain.wrappers import ModelTree
 
-    asked = ModelTree(chat_model(model, base_url=base_url, max_tokens=max_tokens))
+    def senders(name: str, url: str | None) -> tuple[ModelTree, Any]:
+        asked = ModelTree(chat_model(name, base_url=url, max_tokens=max_tokens))
+        return asked, lambda prompt: LangChainSender(asked, [HumanMessage(prompt)])
 
-    def sender(prompt: str) -> LangChainSender:
-        return LangChainSender(asked, [HumanMessage(prompt)])
-
+    tree, sender = senders(model, base_url)
+    others = [(name, senders(name, other_base_url)[1]) for name in other_model or ()]
     with asking("asking the model"):
-        report = examine(sender, capabilities=asked.capabilities)
+        report = examine(sender, capabilities=tree.capabilities)
+        for name, other in others:
+            finding, cost = compare_words(sender, other, name=name)
+            findings = (*report.findings, finding)
+            report = replace(report, findings=findings, cost=report.cost + cost)
     _print(report)
     if not report.ok:
         raise typer.Exit(_UNTRUSTED)

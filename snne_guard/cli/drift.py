@@ -64,6 +64,7 @@ def _scored(stored: Calibration, recording: Path) -> tuple[ArrayLike, int]:
     as_made = stored.guard_options()
     as_made.pop("temperature", None)
     as_made["views"] = stored.settings.get("views") or [PLAIN]
+    as_made["other_models"] = stored.settings.get("other_models") or []
     scores = score_recordings(
         progress(read_recordings(recording), what="scoring"),
         # A recording that names no model is taken to be of the calibration's.

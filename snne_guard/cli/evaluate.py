@@ -19,11 +19,17 @@ from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, progress
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation import Evaluation, read_labelled, risk_coverage
+from snne_guard.evaluation import (
+    Evaluation,
+    read_labelled,
+    read_recordings,
+    risk_coverage,
+)
+from snne_guard.evaluation.joining import OtherRecording
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
-from snne_guard.evaluation.recipes import RecipeComparison
+from snne_guard.evaluation.recipes import Recipe, RecipeComparison
 from snne_guard.files import replace_file
 from snne_guard.text import printable
 
@@ -73,6 +79,15 @@ def evaluate(
         int, typer.Option(min=2, help="Number of calls at which recipes are compared.")
     ] = 5,
     prices: options.TokenPrices = None,
+    other: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RECORDING",
+            help="Recording of the same questions by another model, whose answers "
+            "count as its samples. Repeatable.",
+        ),
+    ] = None,
+    other_prices: options.OtherPrices = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all figures to this file.")
     ] = None,
@@ -86,8 +101,9 @@ def evaluate(
     label (1 right, 0 wrong) or the reference answers to grade by. Labels that
     `snne-guard label` wrote beside a file take precedence over those in it.
 
-    Each file gets a table of its own. If it has self-checks or views, a second table
-    compares recipes: plain samples, views and the self-check at equal calls. If it has
+    Each file gets a table of its own. If it has self-checks, views or samples of other
+    models, a second table compares recipes: plain samples, views, other models and the
+    self-check at equal calls and money. If it has
     sentences and sentence_labels (1 or 0 for each), a line says how well their
     uncertainty finds the wrong ones.
 
@@ -95,14 +111,18 @@ def evaluate(
     """
     if html is not None:  # a missing package ends it before anything is computed
         _figure()
-    check_outputs(
-        [*files, *(beside(path, "labels") for path in files)], json_file, html
-    )
+    beside_them = [beside(path, "labels") for path in files]
+    check_outputs([*files, *beside_them, *(other or ())], json_file, html)
+    others = [OtherRecording(read_recordings(path)) for path in other or ()]
+    of_others = options.other_prices_of(other_prices)
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:
+        rows = read_labelled(file)
+        for one in others:
+            rows = one.joined(rows)
         evaluation = evaluate_recordings(
-            progress(read_labelled(file), what="scoring"),
+            progress(rows, what="scoring"),
             methods=methods,
             similarity=similarity,
             include_answer=not without_answer,
@@ -112,6 +132,7 @@ def evaluate(
             name=str(file),
             calls=calls,
             prices=options.prices_of(prices),
+            other_prices=of_others,
         )
         evaluations.append(evaluation)
         console = Console()
@@ -119,6 +140,13 @@ def evaluate(
             # A file or a pipe has no width: nothing is cut off there.
             console.width = max(console.width, _WIDE)
         _print(console, evaluation)
+        for one in others:
+            _print_line(
+                console,
+                f"{one.name}: its answers to {one.matched} questions are joined; "
+                f"{one.unmatched} here and {one.unused} there, whose id or text the "
+                "other file does not have, are left out",
+            )
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
         _write(json_file, json.dumps(figures, allow_nan=False))
@@ -235,13 +263,18 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     """Print what each recipe finds and costs, and which one is best."""
     recipes, questions = compared.recipes, sum(compared.thirds)
     shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
+    with_others = any(recipe.gain for recipe in recipes)
     rows: list[list[str]] = []
     for recipe in recipes:
         costs = [getattr(recipe.cost, name, None) for name in shown]
         per_question = ["" if c is None else f"{c / questions:.4g}" for c in costs]
         figures = [str(recipe.calls), f"{recipe.auroc:.3f}", str(recipe.rounds)]
-        rows.append([recipe.name, *figures, *per_question])
-    titles = ["recipe", "calls", "AUROC", "rounds", *(_COSTS[name] for name in shown)]
+        gained = "" if recipe.gain is None else f"{recipe.gain:+.3f}"
+        gain = [gained] if with_others else []
+        rows.append([recipe.name, *figures, *gain, *per_question])
+    gain = ["over own"] if with_others else []
+    titles = ["recipe", "calls", "AUROC", "rounds", *gain]
+    titles += [_COSTS[name] for name in shown]
     console.print(_table(titles, rows))
     if any(recipe.cost and recipe.cost.lower_bound for recipe in recipes):
         why = "a provider left tokens out of its count; the costs are higher"
@@ -257,11 +290,18 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
                 f"{best.name} with {best.calls} calls, chosen on a third of the "
                 f"questions ({chosen}). On the second third ({measured}): AUROC "
                 f"{best.auroc:.3f}, {best.gain:+.3f} over plain with "
-                f"{compared.calls} calls."
+                f"{compared.calls} calls. {_advice(best)}"
             )
         _print_line(console, f"Best {what}: {found}")
     last = "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
     _print_line(console, last)
+
+
+def _advice(best: Recipe) -> str:
+    """Return what to do about the best recipe."""
+    if best.gain is not None and best.gain.low > 0:
+        return f"Take {best.name}."
+    return "Keep plain samples: no gain is certain."
 
 
 def _print_line(console: Console, text: str, *, style: str = "") -> None:
@@ -272,7 +312,13 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in titles:
         words = title in {"method", "box", "recipe"}
-        table.add_column(title, justify="left" if words else "right", no_wrap=True)
+        # Where there is no room, names are folded, never figures.
+        table.add_column(
+            title,
+            justify="left" if words else "right",
+            no_wrap=not words,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from snne_guard.cost import Prices
+from snne_guard.errors import ConfigurationError
+from snne_guard.self_check import Form
 
 Model = Annotated[
     str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")
@@ -35,6 +37,24 @@ SelfCheck = Annotated[
     bool,
     typer.Option("--self-check", help="Ask the model whether its answer is correct."),
 ]
+SelfCheckForm = Annotated[
+    Form,
+    typer.Option(help="What a self-check asks for: Yes or No, or a number to 100."),
+]
+OtherModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--other-model",
+        metavar="NAME",
+        help="Another model beside it, named as for --model. Repeatable.",
+    ),
+]
+OtherUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--other-base-url", help="Base URL of the other models; by default their own."
+    ),
+]
 Shard = Annotated[
     str | None,
     typer.Option(
@@ -50,6 +70,13 @@ TokenPrices = Annotated[
         help="Prices per million input, output and cached tokens.",
     ),
 ]
+OtherPrices = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=INPUT,OUTPUT[,CACHED]",
+        help="The same for an other model. Repeatable.",
+    ),
+]
 
 GraderName = Annotated[
     str,
@@ -62,6 +89,24 @@ GraderName = Annotated[
 JudgeUrl = Annotated[
     str | None, typer.Option(help="Base URL of the server that runs judge:MODEL.")
 ]
+
+
+def other_prices_of(values: list[str] | None) -> dict[str, Prices]:
+    """Return the prices that ``--other-prices`` gives, by model."""
+    found: dict[str, Prices] = {}
+    for value in values or ():
+        name, _, given = value.rpartition("=")
+        try:
+            prices = [*map(float, given.split(","))]
+        except ValueError:
+            prices = []
+        if not name or len(prices) not in {2, 3}:
+            what = "NAME=INPUT,OUTPUT or NAME=INPUT,OUTPUT,CACHED"
+            msg = f"expected --other-prices as {what}, got {value!r}"
+            raise ConfigurationError(msg)
+        kinds = ("prompt", "completion", "cached")
+        found[name] = Prices(**dict(zip(kinds, prices, strict=False)))
+    return found
 
 
 def names_in(text: str) -> list[str]:

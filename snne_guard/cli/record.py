@@ -66,8 +66,10 @@ def record(
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     samples: Annotated[
-        int, typer.Option(min=1, help="Samples to draw besides the answer.")
+        int, typer.Option(min=1, help="Samples of the model besides the answer.")
     ] = 4,
+    other_model: options.OtherModels = None,
+    other_base_url: options.OtherUrl = None,
     shard: options.Shard = None,
     temperature: Annotated[
         float, typer.Option(help="Temperature of the samples.")
@@ -87,6 +89,7 @@ def record(
     ] = None,
     system: options.System = None,
     self_check: options.SelfCheck = False,
+    self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
         str,
         typer.Option(
@@ -104,6 +107,7 @@ def record(
         bool, typer.Option("--retry-failed", help="Ask again what failed before.")
     ] = False,
     prices: options.TokenPrices = None,
+    other_prices: options.OtherPrices = None,
     max_requests: Annotated[
         int | None, typer.Option(min=1, help="Stop cleanly after this many requests.")
     ] = None,
@@ -149,11 +153,10 @@ def record(
     interrupted.
     """
     from snne_guard.langchain import SNNEGuard
+    from snne_guard.langchain.others import names_of
     from snne_guard.langchain.wrappers import ModelTree
 
-    if batch and (ray or not model.startswith("openai:")):
-        msg = "--batch openai needs --model openai:NAME and does not work with --ray"
-        raise ConfigurationError(msg)
+    _check_way(model, batch, ray, other_model)
     check_outputs([questions], output)
     if _takes_log(Path(questions), output, policy, from_log=from_log):
         return
@@ -169,16 +172,21 @@ def record(
         max_tokens=max_tokens,
         seed=seed,
     )
+    guarded = make()
+    others = [chat_model(one, base_url=other_base_url) for one in other_model or ()]
+    check = SelfCheck(form=self_check_form) if self_check else None
+    own, of_others = options.prices_of(prices), options.other_prices_of(other_prices)
     guarding: dict[str, Any] = {
         # Nothing is paid for samples of an answer that fails.
         "schedule": "answer_first",
-        "self_check": self_check,
+        "self_check": check or False,
         "views": [*VIEWS] if views == "all" else options.names_in(views),
         "temperature": temperature,
         "max_concurrency": max_concurrency,
-        "prices": options.prices_of(prices),
+        "prices": {names_of([guarded])[0]: own, **of_others} if others else own,
     }
-    guard = SNNEGuard(make(), n=1 + samples + self_check, **guarding)
+    n = 1 + samples + len(others) + self_check
+    guard = SNNEGuard(guarded, n=n, other_models=others, **guarding)
     settings = {**recorded_settings(guard, messages=before), "seed": seed}
     # A model is called as the user named it.
     settings |= {} if model == "embedded" else {"model": model}
@@ -188,7 +196,10 @@ def record(
     sampling = Counter(turns).items() if takes_n else ((view, 1) for view in turns)
     requests = [(None, 1), *sampling]
     running = partial(
-        RecordingRun, settings=settings, n_samples=samples, retry_failed=retry_failed
+        RecordingRun,
+        settings=settings,
+        n_samples=samples + len(others),
+        retry_failed=retry_failed,
     )
     if dry_run:
         if output.exists():
@@ -197,9 +208,10 @@ def record(
         lines = _dry_run_lines(
             ([*before, ("human", question.prompt)] for question in asked),
             requests=requests,
-            self_check=self_check,
+            self_check=check,
             max_tokens=settings.get("max_tokens"),
-            prices=guard.prices,
+            prices=own,
+            of_others=[of_others.get(name) for name in guard.settings.other_models],
         )
         typer.echo("\n".join(lines))
         return
@@ -212,7 +224,7 @@ def record(
         asked,
         shard=shard,
         max_requests=max_requests,
-        requests_each=len(requests) + self_check,
+        requests_each=len(requests) + len(others) + self_check,
     ) as run:
         try:
             with _progress_shown(run):
@@ -260,16 +272,31 @@ def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -
     return True
 
 
+def _check_way(
+    model: str, batch: str | None, ray: int | None, others: Sequence[str] | None
+) -> None:
+    if batch and (ray or not model.startswith("openai:")):
+        msg = "--batch openai needs --model openai:NAME and does not work with --ray"
+        raise ConfigurationError(msg)
+    if others and (batch or ray):
+        msg = "--other-model does not work with --batch or --ray"
+        raise ConfigurationError(msg)
+
+
 def _dry_run_lines(
     conversations: Iterable[Sequence[tuple[str, str]]],
     *,
     requests: Sequence[tuple[View | None, int]],
-    self_check: bool,
+    self_check: SelfCheck | None,
     max_tokens: int | None,
     prices: Prices | None,
+    of_others: Sequence[Prices | None],
 ) -> Iterator[str]:
-    """Yield the requests, tokens and money that conversations will take."""
-    limit, n, read, written = max_tokens or 0, 0, 0, 0
+    """Yield the requests, tokens and money that conversations will take.
+
+    ``of_others`` has the prices of each other model.
+    """
+    limit, n, read, written, plain = max_tokens or 0, 0, 0, 0, 0
     for conversation in conversations:
         n += 1
         messages = [{"role": role, "content": text} for role, text in conversation]
@@ -277,20 +304,27 @@ def _dry_run_lines(
             read += _tokens(view.rewritten(messages) if view else messages)
             extra = EXTRA_TOKENS if view and view.extract else 0
             written += replies * (limit + extra)
+        plain += _tokens(messages)
         if self_check:
-            read += _tokens([*messages, {"content": SelfCheck().prompt}]) + limit
+            read += _tokens([*messages, {"content": self_check.prompt}]) + limit
             written += limit
-    each = len(requests) + self_check
+    each = len(requests) + len(of_others) + bool(self_check)
+    taken = [(prices, read, written), *((one, plain, n * limit) for one in of_others)]
     yield f"questions to ask  {n}"
     yield f"requests          {n * each} ({each} per question)"
-    yield f"input tokens      about {read} (characters / {_CHARACTERS})"
+    total = sum(tokens for _, tokens, _ in taken)
+    yield f"input tokens      about {total} (characters / {_CHARACTERS})"
     if max_tokens is not None:
-        yield f"output tokens     at most {written}"
-    if max_tokens is None or prices is None:
-        yield "money             unknown without --max-tokens and --prices"
-    else:
-        money = prices.of(Cost(prompt_tokens=read, completion_tokens=written))
-        yield f"money             at most about {money:.6f}, none of it cached"
+        yield f"output tokens     at most {sum(most for *_, most in taken)}"
+    money = 0.0
+    for price, tokens, most in taken:
+        if max_tokens is None or price is None:
+            needed = "--max-tokens and --prices"
+            needed = f"{needed}, and --other-prices of each" if of_others else needed
+            yield f"money             unknown without {needed}"
+            return
+        money += price.of(Cost(prompt_tokens=tokens, completion_tokens=most))
+    yield f"money             at most about {money:.6f}, none of it cached"
 
 
 def _tokens(messages: Sequence[Mapping[str, str]]) -> int:

@@ -16,7 +16,7 @@ from snne_guard.decision.error_probability import ErrorProbability
 from snne_guard.decision.threshold import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.files import STRICT, first_problem, json_object, replace_file
-from snne_guard.self_check import SelfCheck
+from snne_guard.self_check import SelfCheck, form_of
 from snne_guard.views import VIEWS
 
 
@@ -36,6 +36,7 @@ class _Settings:
     self_check: str | None = None
     self_check_weight: float | None = None
     views: list[str] | None = None
+    other_models: list[str] | None = None
     answer_temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
@@ -74,6 +75,8 @@ class Calibration:
             too few labels to learn it.
         reference: ``u`` of the graded answers, with which ``drift`` compares new ones.
         reply_models: Model names that the graded replies carried.
+        other_reply_models: Model names that the replies of each other model carried, by
+            the name that the guard gives it.
         temperature_set: Whether the provider accepted the sampling temperature.
         graders: The graders, and how many answers each has graded.
 
@@ -100,6 +103,9 @@ class Calibration:
     probability: ErrorProbability | None = None
     reference: tuple[float, ...] = ()
     reply_models: tuple[str, ...] = ()
+    other_reply_models: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
     temperature_set: bool = True
     graders: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -115,6 +121,8 @@ class Calibration:
         plain = json.loads(json.dumps(dict(self.settings)))
         object.__setattr__(self, "settings", plain)
         object.__setattr__(self, "graders", dict(self.graders))
+        others = {name: tuple(of) for name, of in self.other_reply_models.items()}
+        object.__setattr__(self, "other_reply_models", others)
 
     def check(self, settings: Mapping[str, Any], /) -> None:
         """Raise an error if a guard's settings differ from those it was made for.
@@ -146,6 +154,8 @@ class Calibration:
         made = self.settings.get(name)
         if name == "stop":
             return _stops(made) == _stops(here)
+        if name == "other_models":
+            return sorted(made or ()) == sorted(here or ())
         if name == "views":
             return bool((made or []) == (here or []))
         return bool(made == here)
@@ -165,6 +175,7 @@ class Calibration:
         similarity: str | None,
         models: Collection[str | None],
         temperature_set: bool,
+        others: Mapping[str, str | None] | None = None,
     ) -> bool:
         """Return whether the threshold holds for a set of replies.
 
@@ -172,16 +183,22 @@ class Calibration:
             n_used: Number of replies that were scored.
             method: Name of the method that ran.
             similarity: Name of the similarity that ran; None if there was none.
-            models: Model names that the replies carried; None for a reply without one.
+            models: Model names that the replies of the guarded model carried; None for
+                a reply without one.
             temperature_set: Whether the samples were drawn at the requested
                 temperature.
+            others: The model name that the reply of each other model carried, by the
+                name that the guard gives it.
         """
+        of_others = (others or {}).items()
         return (
             n_used == self._reply_set_size
             and method == self.settings.get("method")
             and similarity == self.settings.get("similarity")
             and temperature_set == self.temperature_set
             and all(map(self._is_reply, models))
+            and sorted(others or {}) == sorted(self.settings.get("other_models") or ())
+            and all(self._is_others(name, model) for name, model in of_others)
         )
 
     @property
@@ -200,6 +217,11 @@ class Calibration:
         if name is None:
             return True  # ``check`` has seen the name that the guard asks by
         return self._is_model(name) or self._is_model(_DATE.sub("", name))
+
+    def _is_others(self, name: str, model: str | None) -> bool:
+        if made := self.other_reply_models.get(name):
+            return model in made
+        return model is None or name in {model, _DATE.sub("", model)}
 
     @property
     def checksum(self) -> str:
@@ -227,6 +249,7 @@ class Calibration:
         options = {name: value for name, value in made.items() if value is not None}
         if self.settings.get("self_check") is not None:
             options["self_check"] = SelfCheck(
+                form=form_of(self.settings["self_check"]) or "yes_no",
                 prompt=self.settings["self_check"],
                 weight=self.settings.get("self_check_weight", 0),
             )

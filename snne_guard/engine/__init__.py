@@ -7,7 +7,8 @@ A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three t
 2. It has a sender, an object with ``send`` and ``asend``. Each takes a ``Draw``, asks
    the model, and returns a ``Response``; ``read_reply`` and ``read_cost`` read what
    came. What the model raises, it lets through. ``options_for`` says which of the
-   user's options a draw takes over. A door that streams has a ``StreamingSender``.
+   user's options a draw takes over. A draw of an ``other_model`` goes to that model, at
+   its own settings. A door that streams has a ``StreamingSender``.
 3. It calls ``run`` or ``arun``, or ``stream`` or ``astream`` where no answer can be
    withheld, and turns the ``Outcome`` into its own message: ``delivery`` says what the
    application gets, ``assessment.to_metadata()`` what is attached to it.
@@ -21,6 +22,7 @@ from snne_guard.engine.observers import Observers
 from snne_guard.engine.options import (
     answer_settings,
     asks_for_schema,
+    is_partial,
     may_act,
     options_for,
 )
@@ -57,6 +59,7 @@ __all__ = [
     "arun",
     "asks_for_schema",
     "astream",
+    "is_partial",
     "may_act",
     "options_for",
     "read_cost",

@@ -112,12 +112,15 @@ def _why_skipped(call: CallState) -> str | None:
 
 
 def _sample_draws(call: CallState) -> Draws:
-    """Return requests for samples: one per view with ``n``, else one per sample."""
-    wanted = call.views
+    """Return requests for samples: one per view with ``n``, else one per sample.
+
+    Those to other models come last.
+    """
+    shares = [(view, 1) for view in call.views]
     if call.request.capabilities.n and "n" not in call.rejected:
-        shares = Counter(wanted).items()
-        return tuple(call.draw("sample", n=n, view=view) for view, n in shares)
-    return tuple(call.draw("sample", view=view) for view in wanted)
+        shares = [*Counter(call.views).items()]
+    own = [call.draw("sample", n=n, view=view) for view, n in shares]
+    return (*own, *call.draw_others())
 
 
 def _self_check_draws(call: CallState, answer: Reply) -> Draws:
@@ -136,7 +139,8 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
     missing = [view for view, sample in places if sample is None]
     asked_for_several = any(draw.n > 1 for draw in call.drawn)
     failing = any(map(is_transient, call.errors))
-    if asked_for_several and missing and not call.late and not failing:
+    too_late = call.late or call.is_late
+    if asked_for_several and missing and not too_late and not failing:
         further = tuple(call.draw("sample", view=view) for view in missing)
         yield from call.send(further)
         if len(call.samples) > had:
@@ -171,8 +175,15 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     request, settings, answer = call.request, call.settings, call.answer
     assert answer is not None  # noqa: S101 - drawn before
     reply_set = reply_set_of(
-        answer, call.samples, include_answer=settings.include_answer
+        answer,
+        call.samples,
+        call.other_replies,
+        include_answer=settings.include_answer,
+        by_form=request.structured or (request.schema and not request.tools_bound),
     )
+    failed = len(reply_set.others) < len(settings.other_models)
+    if failed and not request.side_effects:
+        call.note("other_model_failed")
     call.reply_set = reply_set
     for reason in reply_set.reasons:
         call.note(reason)
@@ -221,11 +232,12 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
 
 def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
     """Return the reason why readable replies cannot be scored, None where they can."""
-    if len(reply_set.texts) < call.settings.enough_replies:
+    enough = len(reply_set.texts) >= call.settings.enough_replies
+    if not enough or not reply_set.own_samples:  # others alone tell little
         return "too_few_samples"
     if call.greedy:
         return "greedy_samples"
-    if call.settings.temperature >= 1 and agree_suspiciously(reply_set.samples):
+    if call.settings.temperature >= 1 and agree_suspiciously(reply_set.own_samples):
         return "suspect_agreement"
     return None
 

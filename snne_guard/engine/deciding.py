@@ -145,7 +145,8 @@ def _is_covered(call: CallState, score: Score) -> bool:
         n_used=score.n,
         method=score.method,
         similarity=score.similarity,
-        models={one.model for one in (*answer, *reply_set.samples)},
+        models={one.model for one in (*answer, *reply_set.own_samples)},
+        others={str(one.other_model): one.model for one in reply_set.others},
         temperature_set=call.temperature_set,
     )
 

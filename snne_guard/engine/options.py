@@ -6,6 +6,7 @@ request to OpenAI's API. Some of them hold further options.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from snne_guard.engine.protocol import Draw
 from snne_guard.engine.vocabulary import (
     ACTING,
     ALIKE,
+    CONTENT,
     DECLARATIONS,
     FORMS,
     LIMITS,
@@ -20,6 +22,7 @@ from snne_guard.engine.vocabulary import (
     NESTED,
     NO_SCHEMA,
     NOT_FOR_SAMPLES,
+    OF_ONE_REQUEST,
     OWN_TOOLS,
     REPLACE_FIELDS,
     SCHEMAS,
@@ -56,17 +59,47 @@ def options_for(
     if draw.role == "answer":
         return {**options}
     left_out = NOT_FOR_SAMPLES
-    if draw.role == "sample":
-        left_out |= NARROWING if temperature is None else NARROWING - {"temperature"}
     if draw.turns:
         left_out |= FORMS
     elif draw.extracts:
         left_out |= {*STOPS}
-    return {
-        name: _value_for(draw, name, value, temperature)
-        for name, value in options.items()
-        if name not in left_out
+    taken = {name: options[name] for name in options if name not in left_out}
+    if draw.role == "sample":
+        taken = _widened(taken, temperature)
+    return {n: _value_for(draw, n, value, temperature) for n, value in taken.items()}
+
+
+def narrows(name: object) -> bool:
+    """Return whether an option or a header makes draws alike, however it is spelt.
+
+    Example:
+        >>> narrows("TopK"), narrows("X-Request-Id"), narrows("max_tokens")
+        (True, True, False)
+    """
+    return _plain(name) in _NARROWING
+
+
+def _plain(name: object) -> str:
+    return re.sub(r"[\W_]", "", str(name)).lower()
+
+
+_NARROWING = {*map(_plain, NARROWING | OF_ONE_REQUEST)}
+_CONTENT = {*map(_plain, CONTENT)}
+
+
+def _widened(value: Any, temperature: float | None) -> Any:  # noqa: ANN401 - any option
+    """Return options without what narrows a draw, at any depth."""
+    if isinstance(value, list):
+        return [_widened(each, temperature) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    wide = {
+        name: inner if _plain(name) in _CONTENT else _widened(inner, temperature)
+        for name, inner in value.items()
+        if not narrows(name)
     }
+    heated = temperature is not None and "temperature" in value
+    return {**wide, "temperature": temperature} if heated else wide
 
 
 def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> Any:  # noqa: ANN401 - any option
@@ -74,8 +107,6 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
         inner = options_for(draw, value, temperature=temperature)
         adds = temperature is not None and name in REPLACE_FIELDS
         return {**inner, "temperature": temperature} if adds else inner
-    if name == "temperature" and temperature is not None:
-        return temperature
     if name in LIMITS and draw.extracts and isinstance(value, int):
         return value + EXTRA_TOKENS if 0 < value < LARGE_LIMIT else value
     return False if name == "store" else value
@@ -161,7 +192,7 @@ def may_act(options: Mapping[str, Any]) -> bool:
         >>> may_act({"model": "openai/gpt-4.1:online"})
         True
     """
-    for level in _levels(options):
+    for level in _all_levels(options):
         # An empty mapping asks for something in its usual form; an empty list does not.
         if any(level.get(name) not in (None, False, []) for name in ACTING):
             return True
@@ -174,12 +205,32 @@ def may_act(options: Mapping[str, Any]) -> bool:
     return False
 
 
+def is_partial(options: Mapping[str, Any]) -> bool:
+    """Return whether a part of the conversation stands at the provider alone.
+
+    Example:
+        >>> is_partial({"extra_body": {"previous_response_id": "resp_1"}})
+        True
+    """
+    return any(level.get("previous_response_id") for level in _levels(options))
+
+
 def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield options, and those inside of others."""
     yield options
     for name in NESTED & options.keys():
         if isinstance(options[name], Mapping):
             yield from _levels(options[name])
+
+
+def _all_levels(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield options, and those inside of whatever holds some."""
+    if isinstance(value, Mapping):
+        yield value
+        inside = value.keys() - {name for name in value if _plain(name) in _CONTENT}
+        value = [value[name] for name in inside | NESTED & value.keys()]
+    for each in value if isinstance(value, list) else ():
+        yield from _all_levels(each)
 
 
 def _runs_at_provider(tool: Any) -> bool:  # noqa: ANN401 - whatever a class takes

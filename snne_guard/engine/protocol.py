@@ -33,6 +33,8 @@ class Draw:
         turns: What a self-check or a judgement adds to the conversation: the answer,
             and the question about it.
         view: The view that samples are drawn in, None without views.
+        other_model: Name of the other model that draws the sample, None for the guarded
+            one. It is asked at its own settings.
         temperature: Sampling temperature; None leaves the user's own setting.
         logprobs: Whether token log-probabilities are wanted.
         deadline: The ``time.monotonic()`` until which to wait; None for no limit.
@@ -42,6 +44,7 @@ class Draw:
     n: int = 1
     turns: tuple[str, ...] = field(default=(), repr=False)
     view: View | None = None
+    other_model: str | None = None
     temperature: float | None = None
     logprobs: bool = False
     deadline: float | None = None
@@ -145,7 +148,7 @@ class Response:
         greedy: Whether samples may be the likeliest text each time, since the class is
             greedy unless told and cannot be told.
         p_correct: Of a self-check: the probability that the answer is called correct,
-            None where it says neither Yes nor No.
+            None where that is in doubt.
     """
 
     replies: tuple[Reply, ...]

@@ -9,7 +9,14 @@ from itertools import accumulate
 from typing import Any
 
 from snne_guard.cost import Cost
-from snne_guard.engine.vocabulary import COMPLETE, REFUSED
+from snne_guard.engine.vocabulary import (
+    BESIDE_TEXT,
+    COMPLETE,
+    REFUSED,
+    SOURCES,
+    TEXTS,
+    WRAPPERS,
+)
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Reply
 
@@ -45,7 +52,7 @@ def read_reply(
     """
     text = without_reasoning(text)
     values, tokens = read_logprobs(logprobs, text=text)
-    tool_calls = _canonical_calls(calls)
+    tool_calls = canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
     empty = tool_calls is None and not refused and not _says_something(text)
@@ -104,11 +111,15 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     least = sum(
         len(reply.token_logprobs or ()) or bool(reply.text) for reply in replies
     )
+    read = _count(counts, "prompt_tokens", "input_tokens") or 0
     written = _count(counts, "completion_tokens", "output_tokens")
+    total = _count(counts, "total_tokens") or 0
+    if read and total > read + (written or 0):
+        written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
         attempts=1,
-        prompt_tokens=_count(counts, "prompt_tokens", "input_tokens") or 0,
+        prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
         completion_tokens=least if written is None else written,
@@ -170,9 +181,7 @@ class _RepeatedKeyError(ValueError):
 
 def _repeats_key(text: str) -> bool:
     """Return whether a text is JSON with a key twice, read by each in its way."""
-    start = text.strip()
-    fenced = _FENCE.fullmatch(start)
-    bare = fenced[1].lstrip() if fenced else start
+    bare = _unfenced(text)
     if not bare.startswith(("{", "[")):
         return False
     try:
@@ -184,6 +193,26 @@ def _repeats_key(text: str) -> bool:
     return False
 
 
+def json_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object of a text, fenced or not, None where it is no such.
+
+    Example:
+        >>> json_object('{"n": 1}'), json_object("Paris") is None
+        ({'n': 1}, True)
+    """
+    try:
+        said = json.loads(_unfenced(text))
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _unfenced(text: str) -> str:
+    start = text.strip()
+    fenced = _FENCE.fullmatch(start)
+    return fenced[1].strip() if fenced else start
+
+
 def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -191,7 +220,7 @@ def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
+def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
     """Return tool calls, each a name and arguments, as canonical JSON."""
     if not calls:
         return None
@@ -240,6 +269,43 @@ def is_given(value: object) -> bool:
         (False, True)
     """
     return any(value.values()) if isinstance(value, Mapping) else bool(value)
+
+
+def kind_of(part: Mapping[str, Any]) -> str | None:
+    """Return the type of a part of a message, None where what it says is not read.
+
+    Example:
+        >>> kind_of({"type": "text", "text": "Paris"}), kind_of({"text": "Paris"})
+        ('text', None)
+    """
+    kind, said = string_of(part.get("type")), part.get("text")
+    if said is None:
+        return None if kind in TEXTS else kind
+    return kind if isinstance(said, str) and kind not in SOURCES else None
+
+
+def holds_more(fields: Mapping[str, Any], *read: str) -> bool:
+    """Return whether a message, or a text in it, has a field that nobody here reads.
+
+    What is in it may be a part of the answer. Numbers and flags are none.
+
+    Args:
+        fields: Those of the message.
+        read: Names of those that the caller reads.
+
+    Example:
+        >>> holds_more({"content": "See the film.", "video": "film.mp4"}, "content")
+        True
+        >>> holds_more({"text": "Paris", "annotations": [{}], "index": 0}, "text")
+        False
+    """
+    return any(
+        holds_more(value)
+        if name in WRAPPERS and isinstance(value, Mapping)
+        else is_given(value) and not isinstance(value, int | float)
+        for name, value in fields.items()
+        if name not in BESIDE_TEXT and name not in read and not name.startswith("__")
+    )
 
 
 def mapping_of(value: object) -> dict[str, Any]:

@@ -6,8 +6,10 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from snne_guard.engine.reading import canonical_calls, json_object
 from snne_guard.text import is_visible
 from snne_guard.types import Reply
 
@@ -27,7 +29,7 @@ class ReplySet:
     Attributes:
         texts: What is compared of each, the answer first where it counts.
         token_logprobs: Log-probabilities of each one's tokens, None if unknown.
-        samples: The samples among them, the answer not.
+        samples: The samples among them, the answer not; those of other models last.
         answer_readable: Whether the answer has something to compare at all.
         has_tool_calls: Whether one of them calls tools.
         reasons: Why other replies were left out, as reason codes.
@@ -41,28 +43,53 @@ class ReplySet:
     reasons: tuple[str, ...]
 
     @property
+    def own_samples(self) -> tuple[Reply, ...]:
+        """The samples of the guarded model."""
+        return tuple(one for one in self.samples if one.other_model is None)
+
+    @property
+    def others(self) -> tuple[Reply, ...]:
+        """The samples of other models."""
+        return tuple(one for one in self.samples if one.other_model is not None)
+
+    @property
     def are_short(self) -> bool:
         """Whether comparing them takes next to no time."""
         return sum(map(len, self.texts)) <= _SHORT
 
 
 def reply_set_of(
-    answer: Reply, samples: Sequence[Reply], /, *, include_answer: bool
+    answer: Reply,
+    samples: Sequence[Reply],
+    others: Sequence[Reply] = (),
+    /,
+    *,
+    include_answer: bool,
+    by_form: bool = False,
 ) -> ReplySet:
     """Return the replies that can be compared.
 
     A truncated answer is compared as it is, since the application gets it so; a
     truncated sample leaves the set. Where the answer calls tools, a sample in prose
     differs from it; where it does not, a sample that calls tools leaves the set. Where
-    one reply came twice, a cache has answered: then no sample counts.
+    one reply came twice, a cache has answered: then no sample of the guarded model
+    counts.
+
+    Args:
+        answer: The answer.
+        samples: The samples of the guarded model.
+        others: Those of other models, which are left out without a reason of their own.
+        include_answer: Whether the answer counts.
+        by_form: Whether calls and JSON are forms of the same answer, of which each
+            model may have its own.
     """
     reasons: list[str] = []
     problem = _problem(answer, tool_calls_allowed=True)
     if problem is not None:
         reasons.append(f"answer_{problem}")
     used: list[Reply] = []
+    calls = answer.tool_calls is not None
     for sample in samples:
-        calls = answer.tool_calls is not None
         left_out = _problem(sample, tool_calls_allowed=calls)
         if left_out is None:
             used.append(sample)
@@ -74,8 +101,11 @@ def reply_set_of(
         reasons.append("suspect_agreement")
         used = []
     readable = problem in {None, "truncated"}
+    names = {reply.model for reply in (answer, *used) if reply.model}
+    alike = [in_form_of(answer, one) for one in others] if by_form else others
+    used += [one for one in alike if not _problem(one, tool_calls_allowed=calls)]
     replies = [answer, *used] if include_answer and readable else used
-    if len({reply.model for reply in (answer, *used) if reply.model}) > 1:
+    if len(names) > 1:
         reasons.append("mixed_models")
     return ReplySet(
         texts=tuple(map(compared_text, replies)),
@@ -85,6 +115,37 @@ def reply_set_of(
         has_tool_calls=any(reply.tool_calls is not None for reply in replies),
         reasons=tuple(dict.fromkeys(reasons)),
     )
+
+
+def in_form_of(answer: Reply, other: Reply, /) -> Reply:
+    """Return another model's structured reply in the form that the answer has.
+
+    One asks for a structured answer by a call, the other one for JSON text.
+
+    Example:
+        >>> call = Reply(text="", tool_calls='[{"args":{"n":1},"name":"Sum"}]')
+        >>> in_form_of(call, Reply(text='{"n": 1}')).tool_calls == call.tool_calls
+        True
+        >>> in_form_of(Reply(text='{"n": 1}'), call).text
+        '{"n": 1}'
+    """
+    made, given = _single_call(answer), _single_call(other)
+    if made is not None and other.tool_calls is None:
+        said = json_object(other.text)
+        calls = None if said is None else canonical_calls([(made["name"], said)])
+        return other if calls is None else replace(other, text="", tool_calls=calls)
+    if given is None or not isinstance(given["args"], dict):
+        return other
+    if answer.tool_calls is None:
+        text = json.dumps(given["args"], ensure_ascii=False)
+        return replace(other, text=text, tool_calls=None)
+    return replace(other, text="")  # words beside a call, which no parser reads
+
+
+def _single_call(reply: Reply) -> dict[str, Any] | None:
+    """Return the call of a reply that makes one, None for any other."""
+    calls = [] if reply.tool_calls is None else json.loads(reply.tool_calls)
+    return calls[0] if len(calls) == 1 else None
 
 
 def _came_twice(replies: Sequence[Reply]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from snne_guard.engine.limiter import Limiter
 from snne_guard.engine.observers import Observers
-from snne_guard.engine.protocol import Response
+from snne_guard.engine.protocol import Draw, Response
 from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
@@ -91,8 +91,12 @@ class Request:
         schema: Whether the answer is to fit a schema, or to be JSON.
         context: What the model was given to answer from, for ``Span.grounded``.
         side_effects: Whether a sample could act on the world, so that none is drawn.
+        partial: Whether a part of the conversation stands at the provider alone, so
+            that no other model is asked.
         retry: Whether failed requests are sent again; only where neither the model nor
             its client does so.
+        others_retried: Names of the other models of which the same holds.
+        model: Name of the guarded model, by which ``prices`` may know it.
         answer: An answer that exists already; then only samples are drawn.
         observers: Who gets the assessment.
         answer_settings: What the answer is drawn with (``answer_temperature``,
@@ -112,7 +116,10 @@ class Request:
     schema: bool = False
     context: str | None = field(default=None, repr=False)
     side_effects: bool = False
+    partial: bool = False
     retry: bool = False
+    others_retried: frozenset[str] = frozenset()
+    model: str | None = None
     answer: Response | None = field(default=None, repr=False)
     observers: Observers = field(default_factory=Observers, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -131,6 +138,11 @@ class Request:
         bound = self.tools_bound or self.structured or self.schema
         views = self.settings.sample_views
         return (None,) * len(views) if bound else views
+
+    def retries(self, draw: Draw, /) -> bool:
+        """Return whether a draw that failed for a moment is sent again."""
+        name = draw.other_model
+        return self.retry if name is None else name in self.others_retried
 
     @property
     def tool_calls_pass(self) -> bool:

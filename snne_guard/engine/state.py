@@ -31,8 +31,11 @@ class CallState:
         self.wants_logprobs = wants_logprobs
         self.rejected = request.rejected
         offered = request.capabilities.logprobs and "logprobs" not in self.rejected
-        self.asks_logprobs = wants_logprobs and offered
         self.settings = request.settings
+        # Without them, those of the guarded model tell whether its samples came from a
+        # cache.
+        others = bool(request.settings.other_models) and not disabled
+        self.asks_logprobs = (wants_logprobs or others) and offered
         self.started = time.monotonic()
         self.id = uuid.uuid4().hex
         self.views = request.views
@@ -40,6 +43,7 @@ class CallState:
         self.answer = None if request.answer is None else request.answer.first
         self.drawn: list[Draw] = []
         self.samples: list[Reply] = []
+        self.other_replies: list[Reply] = []
         self.errors: list[BaseException] = []
         self.answer_error: BaseException | None = None
         self.costs: list[RequestCost] = []
@@ -87,7 +91,7 @@ class CallState:
 
     @property
     def samples_in_turn(self) -> list[Reply | None]:
-        """The sample for each view in turn, None where it has not come."""
+        """The own sample for each view in turn, None where it has not come."""
         names = [None if view is None else view.name for view in self.views]
         brought = {
             name: iter([sample for sample in self.samples if sample.view == name])
@@ -103,7 +107,7 @@ class CallState:
         view: View | None = None,
         turns: tuple[str, ...] = (),
     ) -> Draw:
-        """Return a request to the model, with what the settings say for its role."""
+        """Return a request to the guarded model, with what the settings say for it."""
         is_answer = role == "answer"
         return Draw(
             role=role,
@@ -113,6 +117,14 @@ class CallState:
             temperature=self.settings.temperature if role == "sample" else None,
             logprobs=role == "self_check" or (self.asks_logprobs and role != "judge"),
             deadline=self.deadline if is_answer else self.samples_deadline,
+        )
+
+    def draw_others(self) -> Draws:
+        """Return a request for a sample to each other model."""
+        names = () if self.request.partial else self.settings.other_models
+        until = self.samples_deadline
+        return tuple(
+            Draw(role="sample", other_model=name, deadline=until) for name in names
         )
 
     def send(self, draws: Draws, /) -> Generator[Draws, Any, None]:
@@ -126,7 +138,9 @@ class CallState:
         """Record the result of a draw."""
         self.costs.append(self._cost_of(draw, result))
         response = result if isinstance(result, Response) else None
-        if draw.role == "self_check":
+        if draw.other_model is not None:
+            self._take_other(draw.other_model, result)
+        elif draw.role == "self_check":
             self.self_check = response
             if response is None:  # an error's message may hold an answer
                 error = getattr(result, "error", TimeoutError())
@@ -155,6 +169,15 @@ class CallState:
                 and self.request.answer_settings.get("answer_temperature") is not None
             )
 
+    def _take_other(self, name: str, result: Response | Failure | None) -> None:
+        """Record what another model said: no error, delay or setting of it counts."""
+        if isinstance(result, Response):
+            said = result.replies[:1]
+            self.other_replies += [replace(each, other_model=name) for each in said]
+        else:
+            error = getattr(result, "error", TimeoutError())
+            _log.warning("another model failed: %s", type(error).__name__)
+
     def count_open(self) -> None:
         """Count the draws that were still open when the call was broken off."""
         for draw in self.drawn[len(self.costs) :]:
@@ -169,16 +192,25 @@ class CallState:
             cost = Cost(attempts=result.attempts)
         else:
             cost = Cost(attempts=1, lower_bound=True)
+        other = draw.other_model
+        model, is_other = other or self.request.model, other is not None
+        money = self.settings.price_of(cost, model=model, other=is_other)
         return RequestCost(
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
+            other_model=other,
             replies=brought,
-            **{**cost.to_dict(), "money": self._money(cost)},
+            **{**cost.to_dict(), "money": money},
         )
 
-    def _money(self, cost: Cost) -> float | None:
-        prices = self.settings.prices
-        return None if prices is None else prices.of(cost)
+    @property
+    def _money(self) -> float | None:
+        """What all requests cost; None where the price of one is unknown."""
+        own = sum((one for one in self.costs if one.other_model is None), Cost())
+        money = [one.money for one in self.costs if one.other_model is not None]
+        money.append(self.settings.price_of(own, model=self.request.model))
+        known = [each for each in money if each is not None]
+        return sum(known) if len(known) == len(money) else None
 
     def assess(self, decision: Decision | None = None) -> Assessment:
         """Return the record of the call as it stands."""
@@ -198,7 +230,7 @@ class CallState:
         return Assessment(
             id=self.id,
             answer=self.answer,
-            samples=tuple(self.samples),
+            samples=(*self.samples, *self.other_replies),
             **found,
             **self.guarantees,
             threshold=self.settings.policy.threshold,
@@ -206,7 +238,7 @@ class CallState:
             n_requested=self.settings.reply_set_size,
             n_used=0 if reply_set is None else len(reply_set.texts),
             reasons=tuple(self._reasons),
-            cost=replace(cost, money=self._money(cost)),
+            cost=replace(cost, money=self._money),
             requests=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,

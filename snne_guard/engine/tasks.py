@@ -137,7 +137,7 @@ class _InFlight:
 
     def __init__(self, request: Request, sender: Sender) -> None:
         self._limiter = request.state.limiter
-        self._retry = request.retry
+        self._request = request
         self._sender = sender
         self._tasks: list[asyncio.Task[Response | Failure]] = []
 
@@ -196,8 +196,8 @@ class _InFlight:
                 return await self._sender.asend(draw)
 
         try:
-            sent = retries_in_task()(attempt) if self._retry else attempt()
-            response = await sent
+            again = self._request.retries(draw)
+            response = await (retries_in_task()(attempt) if again else attempt())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
             return Failure(error=_raised(error), attempts=attempts)
         return with_failed(response, attempts - 1)

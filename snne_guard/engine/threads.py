@@ -123,7 +123,7 @@ class _InFlight:
         self._limiter = request.state.limiter
         self._sender = sender
         self._ended = threading.Event()
-        self._retrying = retries(self._ended) if request.retry else None
+        self._request = request
 
     def __enter__(self) -> Self:
         return self
@@ -191,7 +191,8 @@ class _InFlight:
                 return self._sender.send(draw)
 
         try:
-            response = self._retrying(attempt) if self._retrying else attempt()
+            again = self._request.retries(draw)
+            response = retries(self._ended)(attempt) if again else attempt()
         except KeyboardInterrupt:  # it ends the call, not one request
             raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome

@@ -14,6 +14,8 @@ LIMITS = (
     "max_completion_tokens",
     "max_output_tokens",
     "max_new_tokens",
+    "maxOutputTokens",
+    "n_predict",
     "num_predict",
 )
 """What the token limit of a reply is called by providers."""
@@ -29,14 +31,17 @@ ACTING = frozenset(
         "background",
         "code_execution",
         "compound_custom",
+        "connectors",
         "conversation",
+        "enable_enhancement",
         "enable_search",
         "enable_web_search",
         "mcp_servers",
         "plugins",
-        "prompt",  # may bring tools
+        *("preset", "prompt", "prompt_id"),  # may bring tools, and narrow draws
         "search_parameters",
         "search_settings",
+        "tool_ids",
         "web_search",
         "web_search_options",
     }
@@ -50,6 +55,7 @@ SEARCHING = (
     "deep-research",
     "groq/compound",
     "compound-beta",
+    "@preset/",
 )
 """What stands in the names of models that search or run code by themselves."""
 
@@ -91,33 +97,45 @@ NESTED = frozenset(
 REPLACE_FIELDS = frozenset({"inferenceConfig", "inference_config", "options"})
 """Those that take the place of a model's fields: Bedrock's and Ollama's."""
 
-# One seed for all would draw the same sample again and again.
-SEEDS = frozenset({"random_seed", "sampler_seed", "sampling_seed", "seed"})
+OF_ONE_REQUEST = frozenset(
+    {
+        *("random_seed", "sampler_seed", "sampling_seed", "seed"),
+        *("idempotency_key", "request_id", "rid"),
+        *("x_client_request_id", "x_request_id"),
+    }
+)
+"""Options and headers that another request may not have too.
+
+One seed for all would draw the same sample again and again; of two requests with one id
+vLLM loses one, or gives both replies that id, as a cache does.
+"""
 
 NARROWING = frozenset(
     {
-        *("temperature", "top_p", "topP", "p", "top_k", "topK", "k", "min_p", "minP"),
-        *("top_a", "top_n_sigma", "top_nsigma", "typical", "typical_p", "typ_p"),
-        *("tfs", "tfs_z"),
+        *("temperature", "temp", "skew"),
+        *("top_p", "p", "top_k", "k", "min_p", "top_a", "top_h", "tfs", "tfs_z"),
+        *("top_n_sigma", "typical", "typical_p", "typ_p"),
+        *("adaptive_target", "adaptive_decay"),
         *("epsilon_cutoff", "eta_cutoff", "penalty_alpha", "dynamic_temperature"),
         *("mirostat", "mirostat_mode", "mirostat_tau", "mirostat_eta"),
         *("mirostat_target", "mirostat_lr", "nsigma", "min_temp", "max_temp"),
         *("dynatemp_min", "dynatemp_max", "decoding_method", "greed_sampling"),
         *("dynatemp_range", "dynatemp_exponent", "dynatemp_low", "dynatemp_high"),
         *("xtc_probability", "xtc_threshold", "smoothing_factor", "smoothing_curve"),
-        *("samplers", "sampler_order", "sampler_priority", "sampler_seq"),
+        *("sampler", "samplers", "sampler_order", "sampler_priority"),
         *("num_beams", "num_beam_groups", "beam_width", "use_beam_search", "best_of"),
-        *("do_sample", "greedy"),
+        *("sampler_seq", "do_sample", "greedy", "use_greedy"),
     }
 )
 """Options that narrow a draw: with them, samples would agree whatever the model knows.
 
-Penalties of repetition and ``logit_bias`` are none of them: they belong to the answer.
+They count in every spelling: ``topK`` and ``TopK`` are ``top_k``. Penalties of
+repetition and ``logit_bias`` are none of them: they belong to the answer.
 """
 
 NOT_FOR_SAMPLES = frozenset(
     {
-        *SEEDS,
+        *OF_ONE_REQUEST,
         *STREAMS,
         "candidate_count",
         "logprobs",
@@ -142,6 +160,7 @@ SCHEMAS = frozenset(
         "textFormat",
         # of vLLM and llama.cpp
         "grammar",
+        "guided_json",
         "json_schema",
         "structured_outputs",
     }
@@ -166,22 +185,31 @@ FORMS = frozenset(
 )
 """Options that questions about an answer leave out, for a reply in plain words."""
 
+SAID = FORMS | {
+    *("contents", "input", "instructions", "messages", "prompt", "system", "metadata"),
+}
+"""Options that hold what is said, wanted or called."""
+
+CONTENT = SAID | {
+    *("chat_template_kwargs", "data_sources", "documents", "logit_bias", "schema"),
+}
+"""Options in which no name is that of an option."""
+
 ALIKE = frozenset(
     {
-        *FORMS,
+        *SAID,
         *LIMITS,
         *NARROWING,
         *NESTED,
-        *SEEDS,
+        *OF_ONE_REQUEST,
         *STREAMS,
-        *("contents", "input", "instructions", "messages", "prompt", "system"),
-        *("metadata", "prompt_cache_key", "safety_identifier", "user"),
+        *("prompt_cache_key", "safety_identifier", "user"),
     }
 )
 """Options on whose values it does not depend what a model takes, or what is in them."""
 
-FIELDS = NESTED | SEEDS | NARROWING | FORMS | {*LIMITS, "n", "store"}
-"""Fields of a LangChain model that a draw treats as options."""
+FIELDS = NESTED | FORMS | {*LIMITS, "n", "store"}
+"""Fields of a LangChain model that a draw treats as options, beside what narrows it."""
 
 OWN_TOOLS = (
     "apply_patch",
@@ -197,6 +225,44 @@ OWN_TOOLS = (
 DECLARATIONS = frozenset(
     {"function", "functionDeclarations", "function_declarations", "toolSpec"}
 )
+
+# -- What a reply says -----------------------------------------------------------------
+
+TEXTS = frozenset({"input_text", "output_text", "text"})
+"""Types of the parts of a message that say an answer."""
+
+SOURCES = frozenset({"citation", "reference"})
+"""Types of parts that say where something comes from."""
+
+PARTS = SOURCES | {
+    *("reasoning", "reasoning_content", "redacted_thinking", "thinking", "refusal"),
+}
+"""Types of parts that hold no part of an answer.
+
+Those of the provider's own tools are missing: such calls draw no samples.
+"""
+
+BESIDE_TEXT = frozenset(
+    {
+        *("type", "role", "name", "id", "index", "object", "status", "phase"),
+        *("channel", "tool_calls", "tool_plan", "refusal", "parsed"),
+        # How it was come by, and where from.
+        *("reasoning", "reasoning_content", "reasoning_details", "reasoning_items"),
+        *("reasoning_text", "reasoning_opaque", "reasoning_steps", "thinking"),
+        *("thinking_blocks", "signature", "thought_signature", "encrypted_content"),
+        *("annotations", "citations", "reference", "context", "documents"),
+        *("search_queries", "search_results", "web_search", "grounding_metadata"),
+        # What it took, and who gave it.
+        *("cache_control", "content_filter_results", "extra_content", "finish_reason"),
+        *("generation_id", "logprobs", "metadata", "model", "model_id", "model_name"),
+        *("provider_metadata", "safety_ratings", "stop_reason", "token_count"),
+        *("token_ids", "tool_call_id", "usage", "related_questions"),
+    }
+)
+"""Fields of a message, or of a text in it, that hold no further part of an answer."""
+
+WRAPPERS = frozenset({"extras", "provider_specific_fields"})
+"""Fields that hold further ones."""
 
 # -- Why a reply ended -----------------------------------------------------------------
 

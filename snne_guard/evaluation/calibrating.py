@@ -131,6 +131,7 @@ def calibrate(
         probability=ErrorProbability.fit(u, correct) if len(correct) else None,
         reference=tuple(u[np.isfinite(u)].tolist()),
         reply_models=scores.reply_models,
+        other_reply_models=scores.other_reply_models,
         temperature_set=scores.temperature_set,
         graders=Counter(grade.grader for grade in grades),
     )

@@ -246,7 +246,7 @@ def logged_recordings(
     """
     skipped = Counter[str]() if left_out is None else left_out
     for row in read_log(path, policy=policy, left_out=skipped):
-        wanted = (row.get("settings") or {}).get("samples", row["n_requested"] - 1)
+        wanted = int(row["n_requested"]) - 1
         if "question" not in row:
             skipped["calls without texts"] += 1
         elif row.get("main_answer") is None:

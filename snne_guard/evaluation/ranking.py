@@ -98,7 +98,8 @@ class Evaluation:
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
         recipes: What the recipes are worth; None where there is nothing to compare: no
-            self-check and no view but the plain one, or no right and wrong answers.
+            self-check, other model or view but the plain one, or no right and wrong
+            answers.
         sentences: How well sentences are ranked; None where none are labelled.
     """
 
@@ -161,16 +162,18 @@ def evaluate(
     name: str = "recordings",
     calls: int = 5,
     prices: Prices | None = None,
+    other_prices: Mapping[str, Prices] | None = None,
 ) -> Evaluation:
     """Rank uncertainty methods by how well they find the wrong answers.
 
     Every ranked method ranks the same questions. A method that cannot score nearly all
     of them is skipped and says why; questions that a ranked method could not score are
     left out for all, and counted. The length of the answer is always among the methods:
-    one that does not beat it is not worth its samples. If recordings have self-checks
-    or views, recipes, which are ways to spend a guard's calls, are compared as well. If
-    they have ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are
-    ranked too.
+    one that does not beat it is not worth its samples. Methods leave the samples of
+    other models out. If recordings have these, self-checks or views, recipes, which are
+    ways to spend a guard's calls, are compared as well. If they have
+    ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are ranked
+    too.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -191,7 +194,8 @@ def evaluate(
         resamples: Bootstrap resamples behind the 90% intervals.
         name: What the set is called.
         calls: Number of calls of the plain recipe that the others are compared with.
-        prices: Token prices, for the cost of the recipes.
+        prices: Token prices of the guarded model, for the cost of the recipes.
+        other_prices: Those of other models, by name.
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
@@ -213,7 +217,7 @@ def evaluate(
         [('snne[rouge_l]', 1.0), ('answer_length', 0.5)]
     """
     rows, skipped = _planned(methods, similarity)
-    recipes = RecipeTable(calls=calls, prices=prices)
+    recipes = RecipeTable(calls=calls, prices=prices, other_prices=other_prices)
     sentences: list[tuple[list[float], Sequence[int]]] = []
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
@@ -234,7 +238,7 @@ def evaluate(
             left_out["an empty answer"] += 1
             continue
         recipes.add(recording, grade.correct)
-        samples = len(recording.samples) if samples is None else samples
+        samples = len(recording.own_places) if samples is None else samples
         if len(_visible(recording)) < samples:
             left_out[f"fewer than {samples} samples with text"] += 1
             continue
@@ -348,7 +352,8 @@ def _planned(
 
 
 def _visible(recording: Recording) -> list[int]:
-    return [at for at, text in enumerate(recording.samples) if is_visible(text)]
+    samples = recording.samples
+    return [at for at in recording.own_places if is_visible(samples[at])]
 
 
 def _inputs(

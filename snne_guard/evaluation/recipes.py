@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from snne_guard.evaluation.recordings import Recording, shard_of
 from snne_guard.evaluation.replaying import RecordedCall, view_named
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import GuardSettings
-from snne_guard.views import View
 
 _CALLS = (3, 4, 5, 7, 11)
 
@@ -29,15 +29,18 @@ class Recipe:
 
     Attributes:
         name: ``"plain"``, the name of a view, or ``"views"`` for all views in turn;
-            with ``" + self-check"`` where the last call is a self-check.
-        calls: The answer, its samples, and the self-check if there is one.
+            with ``" + NAME"`` for each other model that draws one of the samples, and
+            ``" + self-check"`` where the last call is a self-check.
+        calls: The answer, all samples, and the self-check if there is one.
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
         auroc: How well it ranks wrong answers above right ones.
-        cost: Total over all questions; None if the recordings do not say. For a request
+        cost: Total over all questions; None if the recordings do not say. Its money is
+            None where the price of a model is unknown. For a request
             for several samples, the prompt counts in full, as recorded, and the output
             tokens in proportion to the samples that the recipe uses.
-        gain: For a best recipe, how far it exceeds the plain one, on the same
-            resamples.
+        gain: How far it exceeds another one, on the same resamples: a best recipe the
+            plain one; one with other models the same without them, at as many calls.
+            None where there is none to compare with.
     """
 
     name: str
@@ -78,14 +81,16 @@ class _Plan:
     """A recipe while it is measured: the options of a guard, and a name.
 
     Attributes:
+        base: Its name without other models.
         us: ``u`` of each question, 1 where a guard has none.
         cost: Total over the questions, None once one of them does not state it.
     """
 
     name: str
+    base: str
     settings: GuardSettings
     us: list[float] = field(default_factory=list[float])
-    cost: Cost | None = field(default_factory=Cost)
+    cost: Cost | None = field(default_factory=lambda: Cost(money=0.0))
 
     @property
     def self_check(self) -> bool:
@@ -97,7 +102,7 @@ class _Plan:
 
 
 class RecipeTable:
-    """Plain samples, other views and a self-check, compared at equal calls and money.
+    """Plain samples, views, other models and a self-check, at equal calls and money.
 
     The score is the default one, without log-probabilities. An answer whose set cannot
     be scored counts as wholly uncertain. The best recipe is chosen on the first third
@@ -106,13 +111,21 @@ class RecipeTable:
 
     Args:
         calls: Number of calls of the plain recipe that the best ones are compared with.
-        prices: Token prices, for the cost in money.
+        prices: Token prices of the guarded model, for the cost in money.
+        other_prices: Those of other models, by name.
     """
 
-    def __init__(self, *, calls: int = 5, prices: Prices | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        calls: int = 5,
+        prices: Prices | None = None,
+        other_prices: Mapping[str, Prices] | None = None,
+    ) -> None:
         self._calls = calls
-        self._prices = prices
-        self._layout: tuple[tuple[str, ...], bool] | None = None
+        self._prices: dict[str | None, Prices | None] = {None: prices}
+        self._prices.update(other_prices or {})
+        self._layout: tuple[tuple[str, ...], tuple[str, ...], bool] | None = None
         self._plans: list[_Plan] = []
         self._thirds: list[int] = []
         self._correct: list[int] = []
@@ -129,10 +142,11 @@ class RecipeTable:
         # A self-check that says neither Yes nor No is recorded in the settings alone.
         asked = (row.settings or {}).get("self_check")
         has_self_check = row.self_check is not None or asked is not None
-        layout = call.views, has_self_check
+        layout = call.views, row.other_models, has_self_check
         if self._layout is None:
             self._layout = layout
-            plans = [*_plans(layout[0], self._calls, has_self_check=has_self_check)]
+            checks = (False, True) if has_self_check else (False,)
+            plans = [*_plans(call.views, row.other_models, checks, self._calls)]
             self._plans = [] if {plan.name for plan in plans} <= {PLAIN} else plans
         if layout != self._layout or not self._plans:
             return
@@ -140,17 +154,19 @@ class RecipeTable:
         self._correct.append(correct)
         requests = how_drawn(row).requests
         p_correct = UNKNOWN if row.self_check is None else row.self_check
-        disagreement: dict[tuple[View | None, ...], float | None] = {}
+        disagreement: dict[Any, float | None] = {}
         for plan in self._plans:
-            used, views = plan.settings.self_check_used, plan.settings.sample_views
-            if views not in disagreement:  # a self-check changes nothing of the replies
+            used = plan.settings.self_check_used
+            # A self-check changes nothing of the replies.
+            replies = plan.settings.sample_views, plan.settings.other_models
+            if replies not in disagreement:
                 found = call.assessed(plan.settings, question=row.question)
-                disagreement[views] = found.disagreement
-            u = disagreement[views]
+                disagreement[replies] = found.disagreement
+            u = disagreement[replies]
             if u is not None and used is not None:
                 u = used.uncertainty(disagreement=u, p_correct=p_correct)
             plan.us.append(1.0 if u is None else u)
-            cost = _cost(requests, plan)
+            cost = _cost(requests, plan, self._prices)
             plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, resamples: int) -> RecipeComparison | None:
@@ -171,7 +187,11 @@ class RecipeTable:
                 calls=plan.settings.n,
                 rounds=1 + plan.self_check,
                 auroc=figures.interval(plan.key, "auroc"),
-                cost=_priced(plan.cost, self._prices),
+                cost=plan.cost,
+                gain=figures.difference(plan.key, own, "auroc")
+                if plan.settings.other_models
+                and (own := f"{plan.settings.n} {plan.base}") in us
+                else None,
             )
             for plan in self._plans
         }
@@ -213,49 +233,63 @@ class RecipeTable:
 
 
 def _plans(
-    views: Sequence[str], calls: int, *, has_self_check: bool
+    views: Sequence[str], others: Sequence[str], checks: Sequence[bool], calls: int
 ) -> Iterator[_Plan]:
     """Yield the recipes for which there are samples, the plain one first."""
+    # None, each alone, and all.
+    mixes = [
+        (),
+        *((name,) for name in others),
+        *([tuple(others)] if len(others) > 1 else []),
+    ]
     kinds = {name: [name] for name in (PLAIN, *views)}
     if len(set(views)) > 1:
         kinds.setdefault("views", [*dict.fromkeys(views)])
-    for n, (name, taken) in itertools.product(sorted({*_CALLS, calls}), kinds.items()):
+    for n, (name, taken), mix, self_check in itertools.product(
+        sorted({*_CALLS, calls}), kinds.items(), mixes, checks
+    ):
         recorded = sum(view in taken for view in views)
-        for self_check in (False, True) if has_self_check else (False,):
-            if 0 < n - 1 - self_check <= recorded:
-                settings = GuardSettings(
-                    n=n,
-                    method="snne",
-                    views=[] if taken == [PLAIN] else [*map(view_named, taken)],
-                    self_check=self_check,
-                    tool_calls="score",
-                )
-                yield _Plan(
-                    name=f"{name} + self-check" if self_check else name,
-                    settings=settings,
-                )
+        if 0 < n - 1 - len(mix) - self_check <= recorded:
+            settings = GuardSettings(
+                n=n,
+                method="snne",
+                views=[] if taken == [PLAIN] else [*map(view_named, taken)],
+                other_models=mix,
+                self_check=self_check,
+                tool_calls="score",
+            )
+            check = ["self-check"] * self_check
+            yield _Plan(
+                name=" + ".join([name, *mix, *check]),
+                base=" + ".join([name, *check]),
+                settings=settings,
+            )
 
 
-def _cost(requests: Sequence[RequestCost], plan: _Plan) -> Cost | None:
+def _cost(
+    requests: Sequence[RequestCost],
+    plan: _Plan,
+    prices: Mapping[str | None, Prices | None],
+) -> Cost | None:
     """Return what a recipe takes for a question, None if its recording does not say."""
-    total = Cost()
+    total = Cost(money=0.0)
     views = (PLAIN if v is None else v.name for v in plan.settings.sample_views)
-    left = Counter([("answer", PLAIN), *(("sample", view) for view in views)])
+    left = Counter[tuple[str, str, str | None]]([("answer", PLAIN, None)])
+    left.update(("sample", view, None) for view in views)
+    left.update(("sample", PLAIN, name) for name in plan.settings.other_models)
     for request in requests:
-        kind = (request.role, request.view or PLAIN)
-        taken = min(left[kind], request.replies)
-        left[kind] -= taken
-        if taken:
+        kind = (request.role, request.view or PLAIN, request.other_model)
+        used: Cost = request
+        if taken := min(left[kind], request.replies):
+            left[kind] -= taken
             share = taken / request.replies
-            total += replace(
+            used = replace(
                 request,
                 completion_tokens=round(share * request.completion_tokens),
                 reasoning_tokens=round(share * request.reasoning_tokens),
             )
-        elif request.role == "self_check" and plan.self_check:
-            total += request
+        elif request.role != "self_check" or not plan.self_check:
+            continue
+        price = prices.get(request.other_model)
+        total += replace(used, money=None if price is None else price.of(used))
     return None if any(left.values()) else total
-
-
-def _priced(cost: Cost | None, prices: Prices | None) -> Cost | None:
-    return cost and replace(cost, money=None if prices is None else prices.of(cost))

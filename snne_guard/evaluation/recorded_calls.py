@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain, cycle
+from itertools import cycle
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -25,7 +25,7 @@ DRAWN = frozenset(
         *("main_answer", "samples", "main_logprobs", "token_logprobs", "main_tokens"),
         *("tokens", "self_check", "label", "settings", "drawn", "snne_guard"),
         *("sentences", "sentence_labels", "hidden_states", "token_importance"),
-        "p_true_logprob",
+        *("p_true_logprob", "sample_models"),
     }
 )
 """Fields of a recording that are about its replies; no question brings them."""
@@ -45,6 +45,8 @@ def drawn_fields(
         return {}
     answer, samples = drawn.answer, drawn.samples
     replies = (answer, *samples)
+    others = [sample.other_model for sample in samples]
+    of_others = {name: _names(samples, name) for name in others if name}
     self_check = None if "self_check_unknown" in drawn.reasons else drawn.self_check
     return {
         "main_answer": compared_text(answer),
@@ -53,12 +55,14 @@ def drawn_fields(
         "token_logprobs": [sample.token_logprobs for sample in samples],
         "main_tokens": answer.tokens,
         "tokens": [sample.tokens for sample in samples],
+        **({"sample_models": others} if of_others else {}),
         "self_check": self_check,
         "settings": settings,
         "drawn": {
             **({} if shard is None else {"shard": shard}),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "models": sorted({reply.model for reply in replies if reply.model}),
+            "models": _names(replies, None),
+            **({"other_models": of_others} if of_others else {}),
             "finish_reasons": [reply.finish_reason for reply in replies],
             "kinds": [_kind(reply) for reply in replies],
             "reasons": [why for why in drawn.reasons if why != "no_threshold"],
@@ -66,6 +70,11 @@ def drawn_fields(
             "requests": [each.to_dict() for each in drawn.requests],
         },
     }
+
+
+def _names(replies: Iterable[Reply], other: str | None) -> list[str]:
+    """Return the names that the replies of one model carried."""
+    return sorted({r.model for r in replies if r.model and r.other_model == other})
 
 
 def _kind(reply: Reply) -> str | None:
@@ -87,6 +96,9 @@ class HowDrawn:
     temperature: float = 1.0  # of the samples
     views: tuple[str, ...] = ()  # which the samples take in turn
     models: tuple[str, ...] = ()  # as the replies named theirs
+    other_models: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]]
+    )  # as the replies of each other model named theirs
     reasons: tuple[str, ...] = ()  # what was unusual
     finish_reasons: tuple[str | None, ...] | None = None  # of each reply
     kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
@@ -114,14 +126,8 @@ def how_drawn(recording: Recording, /) -> HowDrawn:
         raise InputError(msg) from error
 
 
-def recorded_replies(
-    recording: Recording, /, views: Sequence[str] | None = None
-) -> tuple[Reply, list[Reply]]:
+def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
     """Return the recorded answer and samples as a guard would have received them.
-
-    Args:
-        recording: The question.
-        views: Only the samples of these views; None for all.
 
     Raises:
         InputError: The recording's details do not match its replies.
@@ -138,8 +144,9 @@ def recorded_replies(
             f"be lists of {len(texts)} texts or nulls"
         )
         raise InputError(msg)
-    # The answer is drawn in no view; samples take theirs in turn.
-    turns = chain([None], cycle(drawn.views or [None]))
+    others = (None, *(recording.sample_models or unknown[1:]))
+    # Neither the answer nor another model has a view; samples take theirs in turn.
+    turns = cycle(drawn.views or [None])
     answer, *samples = [
         Reply(
             text="" if kind == "tool_calls" else text,
@@ -150,14 +157,13 @@ def recorded_replies(
             refused=kind == "refused" or is_refused(end),
             tool_calls=text if kind == "tool_calls" else None,
             unreadable=not is_visible(text) or kind == "unreadable",
-            view=view,
+            view=next(turns) if place and other is None else None,
+            other_model=other,
         )
-        for text, each, end, kind, view in zip(
-            texts, logprobs, *details, turns, strict=False
+        for place, (text, each, end, kind, other) in enumerate(
+            zip(texts, logprobs, *details, others, strict=True)
         )
     ]
-    if views is not None:
-        samples = [each for each in samples if (each.view or PLAIN) in views]
     return answer, samples
 
 

@@ -46,6 +46,8 @@ class Recording:
             question has no answer.
         main_logprobs: Log-probabilities in nats of the delivered answer's tokens.
         token_logprobs: The same for each sample, None where unknown.
+        sample_models: Of each sample, the name of the other model that gave it, None
+            for the guarded model; None where all are the guarded model's.
         self_check: Probability that the model calls ``main_answer`` correct, None
             without a self-check, or where it says neither Yes nor No.
         label: 1 if ``main_answer`` is right, 0 if it is wrong, None if unknown.
@@ -68,6 +70,7 @@ class Recording:
     token_logprobs: tuple[tuple[_Logprob, ...] | None, ...] | None = field(
         default=None, repr=False
     )
+    sample_models: tuple[Annotated[str, Field(min_length=1)] | None, ...] | None = None
     self_check: Annotated[float, Field(ge=0, le=1)] | None = field(
         default=None, repr=False
     )
@@ -83,14 +86,27 @@ class Recording:
             InputError: A field is missing or is not what it must be.
         """
         recording = checked(_RECORDING, _fields(cls, row))
-        lists, samples = recording.token_logprobs, recording.samples
-        if lists is not None and len(lists) != len(samples):
-            msg = (
-                f"token_logprobs: expected one list for each of {len(samples)} "
-                f"samples, got {len(lists)}"
-            )
-            raise InputError(msg)
+        n = len(recording.samples)
+        for name, what in (("token_logprobs", "list"), ("sample_models", "name")):
+            given = getattr(recording, name)
+            if given is not None and len(given) != n:
+                msg = (
+                    f"{name}: expected one {what} for each of {n} samples, "
+                    f"got {len(given)}"
+                )
+                raise InputError(msg)
         return recording
+
+    @property
+    def own_places(self) -> tuple[int, ...]:
+        """Places of the samples that the guarded model gave."""
+        models = self.sample_models or (None,) * len(self.samples)
+        return tuple(at for at, name in enumerate(models) if name is None)
+
+    @property
+    def other_models(self) -> tuple[str, ...]:
+        """Names of the other models that gave samples, each once."""
+        return tuple(dict.fromkeys(filter(None, self.sample_models or ())))
 
     @property
     def prompt(self) -> str | None:

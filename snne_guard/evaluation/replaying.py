@@ -40,7 +40,7 @@ from snne_guard.views import View
 
 _SHARED_SETTINGS = (
     *("model", "temperature", *ANSWER_SETTINGS),
-    *("system", "completion", "views"),
+    *("system", "completion", "views", "other_models"),
 )
 """Settings that affect how often an answer is wrong, or how far answers differ, and so
 must be the same in all recordings."""
@@ -66,7 +66,7 @@ class RecordedCall:
         recording: The question.
 
     Attributes:
-        views: The view of each sample; ``"plain"`` without views.
+        views: The view of each sample of the guarded model; ``"plain"`` without views.
 
     Raises:
         InputError: The recording's details do not fit its replies.
@@ -74,14 +74,17 @@ class RecordedCall:
 
     def __init__(self, recording: Recording, /) -> None:
         answer, samples = recorded_replies(recording)
-        self.views = tuple(sample.view or PLAIN for sample in samples)
+        own = [sample for sample in samples if sample.other_model is None]
+        self.views = tuple(sample.view or PLAIN for sample in own)
         self._recording = recording
         self._answer = answer
         self._samples: defaultdict[str, list[Reply]] = defaultdict(list)
-        for sample in samples:
+        for sample in own:
             # A guard without views knows nothing of one that is called plain.
             kept = replace(sample, view=None) if sample.view == PLAIN else sample
             self._samples[sample.view or PLAIN].append(kept)
+        # Of several, the first: a guard asks each other model once.
+        self._others = {s.other_model: s for s in reversed(samples) if s.other_model}
         self._state = GuardState()
 
     def assessed(
@@ -103,10 +106,14 @@ class RecordedCall:
         """
         left = {view: iter(replies) for view, replies in self._samples.items()}
 
-        def brought(draw: Draw) -> Response:
+        def brought(draw: Draw) -> Response | Failure:
             if draw.role == "self_check":
                 p_correct = self._recording.self_check
                 return Response(replies=(self._answer,), p_correct=p_correct)
+            if draw.other_model is not None:
+                other = self._others.get(draw.other_model)
+                missing = InputError(f"no sample of {draw.other_model!r} was recorded")
+                return Response(replies=(other,)) if other else Failure(error=missing)
             replies = [self._answer]
             if draw.role != "answer":
                 view = PLAIN if draw.view is None else draw.view.name
@@ -151,6 +158,7 @@ class RecordedScores:
     Attributes:
         settings: How the recordings were drawn and scored, as of ``Calibration``.
         reply_models: Names of the model that the replies carried.
+        other_reply_models: The same for each other model.
         temperature_set: Whether the provider took the sampling temperature.
         uncertainty: ``(n,)`` ``u`` of each answer; ``inf`` where the guard could never
             accept it, since a reply of its set is missing or cannot be compared.
@@ -159,6 +167,7 @@ class RecordedScores:
 
     settings: Mapping[str, Any]
     reply_models: tuple[str, ...]
+    other_reply_models: Mapping[str, tuple[str, ...]]
     temperature_set: bool
     uncertainty: FloatArray
     unscored: Counter[str]
@@ -174,6 +183,7 @@ def score_recordings(
     include_answer: bool = True,
     self_check: SelfCheck | None = None,
     views: Sequence[str] | None = None,
+    other_models: Sequence[str] | None = None,
     bare_question: bool = False,
     model: str | None = None,
 ) -> RecordedScores:
@@ -185,11 +195,14 @@ def score_recordings(
         method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
-        n: As the guard has it: the answer, its samples, and the self-check if there is
-            one; None for all that the first recording has.
+        n: As the guard has it: the answer, its samples, those of other models, and the
+            self-check if there is one; None for all that the first recording has.
         include_answer: Whether the delivered answer is scored with its samples.
         self_check: As the guard has it; None for a guard without one.
         views: The views of the guard, some of those that were recorded; None for all.
+        other_models: The other models of the guard, some of those that were recorded;
+            None for all. An answer for which one of them has no sample is never
+            accepted.
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
@@ -207,11 +220,12 @@ def score_recordings(
         msg = "expected at least one recording, got none"
         raise InputError(msg)
     taken = _views_taken(first, views)
-    chosen = resolve_method(method, logprobs=all(_logprobs(first)))
+    others = _taken(other_models, first.other_models, what="other models")
+    chosen = resolve_method(method, logprobs=not others and all(_logprobs(first)))
     name, function = resolve_similarity(similarity or chosen.default_similarity)
     if n is None:
         samples = sum(view in taken for view in RecordedCall(first).views)
-        n = 1 + samples + (self_check is not None)
+        n = 1 + samples + len(others) + (self_check is not None)
     settings = GuardSettings(
         n=n,
         method=chosen,
@@ -219,6 +233,7 @@ def score_recordings(
         temperature=how_drawn(first).temperature,
         self_check=self_check or False,
         views=[] if taken == [PLAIN] else [*map(view_named, taken)],
+        other_models=others,
         include_answer=include_answer,
     )
     # Nothing stands in for such a method where log-probabilities are missing.
@@ -226,10 +241,14 @@ def score_recordings(
     uncertainty: list[float] = []
     unscored: Counter[str] = Counter()
     models: dict[str, None] = {}
+    names: dict[str, dict[str, None]] = {other: {} for other in others}
     shared = _shared_settings(first)
     for row in chain([first], rows):
         check_same_settings(shared, _shared_settings(row), name=f"recording {row.id!r}")
-        models |= dict.fromkeys(how_drawn(row).models)
+        drawn = how_drawn(row)
+        models |= dict.fromkeys(drawn.models)
+        for other in others:
+            names[other] |= dict.fromkeys(drawn.other_models.get(other, ()))
         if self_check is not None:
             _require_self_check(row, self_check)
         why: str | None = "logprobs_missing"
@@ -247,6 +266,7 @@ def score_recordings(
     made: dict[str, Any] = {
         **_drawn_with(first, model=model),
         **({} if taken == [PLAIN] else {"views": taken}),
+        **({"other_models": sorted(others)} if others else {}),
         "n": n,
         "include_answer": include_answer,
         "method": chosen.name,
@@ -259,6 +279,7 @@ def score_recordings(
     return RecordedScores(
         settings=made,
         reply_models=tuple(models),
+        other_reply_models={other: (*names[other],) for other in others},
         temperature_set=shared["temperature_set"],
         uncertainty=np.array(uncertainty, dtype=np.float64),
         unscored=unscored,
@@ -266,8 +287,10 @@ def score_recordings(
 
 
 def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
-    """Return the log-probabilities of each reply, None where they are unknown."""
-    each = (row.main_logprobs, *(row.token_logprobs or [None]))
+    """Return those of each reply of the guarded model, None where they are unknown."""
+    lists = row.token_logprobs
+    own = [lists[at] for at in row.own_places] if lists else [None]
+    each = (row.main_logprobs, *own)
     return tuple(logprobs or None for logprobs in each)
 
 
@@ -313,12 +336,17 @@ def _drawn_with(recording: Recording, *, model: str | None) -> dict[str, Any]:
 
 def _views_taken(recording: Recording, views: Sequence[str] | None) -> list[str]:
     """Return which of the recorded views a guard has, in the order in which it does."""
-    recorded = how_drawn(recording).views or (PLAIN,)
-    if unknown := sorted({*(views or ())} - {*recorded}):
-        names = ", ".join(recorded)
-        msg = f"expected views among {names}, got {', '.join(unknown)}"
+    return _taken(views, how_drawn(recording).views or (PLAIN,), what="views")
+
+
+def _taken(
+    wanted: Sequence[str] | None, recorded: Sequence[str], *, what: str
+) -> list[str]:
+    if unknown := sorted({*(wanted or ())} - {*recorded}):
+        names = ", ".join(recorded) or "none"
+        msg = f"expected {what} among {names}, got {', '.join(unknown)}"
         raise InputError(msg)
-    return [view for view in recorded if views is None or view in views]
+    return [name for name in recorded if wanted is None or name in wanted]
 
 
 def _require_self_check(recording: Recording, wanted: SelfCheck) -> None:

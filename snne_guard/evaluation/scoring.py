@@ -21,6 +21,8 @@ def score_recording(
 ) -> Score:
     """Score how far the recorded answers to a question differ.
 
+    Samples of other models do not count.
+
     Args:
         recording: The question.
         include_answer: Whether the answer is scored together with its samples.
@@ -34,8 +36,9 @@ def score_recording(
         >>> score_recording(Recording.from_dict(row)).uncertainty
         0.0
     """
-    answers = recording.samples
-    logprobs = recording.token_logprobs or (None,) * len(answers)
+    known = recording.token_logprobs or (None,) * len(recording.samples)
+    answers = tuple(recording.samples[at] for at in recording.own_places)
+    logprobs = tuple(known[at] for at in recording.own_places)
     if include_answer:
         answers = (recording.main_answer, *answers)
         logprobs = (recording.main_logprobs, *logprobs)

@@ -26,6 +26,7 @@ from snne_guard.langchain.delivery import (
     started_run,
 )
 from snne_guard.langchain.messages import as_chunk, as_message
+from snne_guard.langchain.others import asked
 from snne_guard.langchain.request import Run, engine_request
 from snne_guard.langchain.sender import LangChainSender
 from snne_guard.langchain.streams import astreamed, streamed
@@ -41,6 +42,8 @@ class GuardedCalls(BaseChatModel):
     """A chat model that answers by guarded calls; ``SNNEGuard`` says what they are."""
 
     guarded: Frozen
+    # The other models, with what ``bind_tools`` or ``with_structured_output`` bound.
+    others: Frozen = Field(default=(), repr=False)
     provider: Frozen = None
     # Whether calls are a form of the answer: ``with_structured_output`` sets it.
     structured: Frozen = False
@@ -82,6 +85,11 @@ class GuardedCalls(BaseChatModel):
         """
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
         inside = ModelTree(self.guarded, given, provider=self.provider)
+        names = self._settings.other_models
+        others = {
+            name: asked(model, given)
+            for name, model in zip(names, self.others, strict=True)
+        }
         run = run or self._run
         request = engine_request(
             inside,
@@ -89,12 +97,14 @@ class GuardedCalls(BaseChatModel):
             settings=self._settings,
             state=self.shared,
             observers=self._observers,
+            others=others,
             structured=self.structured,
             run=run,
             answer=answer,
         )
         rejections = self.shared.rejections
-        return request, LangChainSender(inside, messages, rejections=rejections)
+        sender = LangChainSender(inside, messages, others=others, rejections=rejections)
+        return request, sender
 
     def _generate(
         self,

@@ -66,7 +66,7 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
 
 
 def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> ChatResult:
-    """Return what is delivered with the assessment and the usage of all draws.
+    """Return what is delivered with the assessment and the usage of the model's draws.
 
     That usage is the model's, so the message has the model's name too, whoever wrote
     it: by this name LangChain counts tokens. Those of a fallback belong to its own run.
@@ -78,7 +78,7 @@ def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> Cha
     """
     assessment, metadata = outcome.assessment, message.response_metadata
     record = Record(assessment.to_metadata())
-    usage = usage_of(assessment.cost)
+    usage = usage_of(assessment.own_cost)
     if outcome.delivery == "fallback":
         # Of another guard it is what that one decided.
         spoken = {"model": metadata.get(NAME), "usage": message.usage_metadata}
@@ -135,7 +135,7 @@ def child_config(run: Run) -> RunnableConfig:
 
 
 def usage_of(cost: Cost) -> UsageMetadata | None:
-    """Return the usage of all draws together, None where none is known."""
+    """Return the usage of requests together, None where none is known."""
     read, written = cost.prompt_tokens, cost.completion_tokens
     if not read and not written:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -18,8 +19,9 @@ from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
+from snne_guard.langchain.others import bound_to_each, check_others, names_of
 from snne_guard.langchain.providers import Provider
-from snne_guard.langchain.structured import guarded_chain
+from snne_guard.langchain.structured import guarded_chain, structured_step
 from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, labels_of, rebuild
 from snne_guard.scorers import Method
 from snne_guard.self_check import SelfCheck
@@ -52,9 +54,13 @@ class SNNEGuard(GuardedCalls):
         model: Any chat model, bare or inside ``bind``, ``bind_tools``, ``with_config``,
             ``with_retry`` or ``with_fallbacks``. It is never changed.
         n: Replies that the guard pays for: the answer, its samples, and the self-check
-            if there is one; at least 2. None takes it from the calibration, else 5; in
-            the same way ``method`` (``"auto"``), ``similarity``, ``temperature`` (1),
-            ``self_check`` (no) and ``views`` (none).
+            if there is one; at least 2, and one more for each other model. None takes
+            it from the calibration, else 5; in the same way ``method`` (``"auto"``),
+            ``similarity``, ``temperature`` (1), ``self_check`` (no) and ``views``
+            (none).
+        other_models: Other chat models, bare or wrapped like ``model``. Each draws one
+            of the ``n`` replies at its own settings; it is compared and never
+            delivered. The conversation goes to its provider.
         threshold: Largest ``u`` to accept, in [0, 1]. With a pair ``(accept, refuse)``,
             ``on_uncertain`` decides between the two, and every answer above the second
             is refused. None only measures.
@@ -97,7 +103,8 @@ class SNNEGuard(GuardedCalls):
             have arrived are scored.
         max_concurrency: Most requests in flight for this guard, all calls together.
         sample_rate: Share of the calls to guard, in [0, 1].
-        prices: Prices of the model's tokens, for ``cost.money``.
+        prices: Prices of the model's tokens, for ``cost.money``. With other models, a
+            mapping from each model's name to its prices, the guarded one's too.
         observers: Objects with ``on_assessment``, which get the assessment of every
             call, texts included.
         self_check: Whether to spend one of the ``n`` calls on asking the model if its
@@ -132,6 +139,7 @@ class SNNEGuard(GuardedCalls):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     n: Frozen
+    other_models: Frozen = ()
     threshold: Frozen
     calibration: Frozen
     on_uncertain: Frozen
@@ -163,6 +171,7 @@ class SNNEGuard(GuardedCalls):
         model: ChatRunnable | None = None,
         *,
         n: int | None = None,
+        other_models: Sequence[ChatRunnable] | None = None,
         threshold: float | tuple[float, float] | None = None,
         calibration: Calibration | str | PathLike[str] | None = None,
         on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag",
@@ -180,7 +189,7 @@ class SNNEGuard(GuardedCalls):
         sample_timeout: float | None = None,
         max_concurrency: int | None = None,
         sample_rate: float = 1.0,
-        prices: Prices | None = None,
+        prices: Prices | Mapping[str, Prices] | None = None,
         observers: Sequence[Observer] = (),
         self_check: bool | SelfCheck | None = None,
         views: Sequence[str | View] | None = None,
@@ -219,13 +228,15 @@ class SNNEGuard(GuardedCalls):
         }
         check_names(fields, type(self).model_fields, what="option")
         options["include_answer"] = fields.get("include_answer")
-        settings = GuardSettings.given(**options)
+        asked = fields.get("others") or other_models or ()
+        settings = GuardSettings.given(**options, other_models=names_of(asked))
         options |= {name: getattr(settings, name) for name in GUARD_OPTIONS}
         if not isinstance(options["fallback"], Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
         inside = ModelTree(guarded, provider=provider)
+        check_others(asked, inside)
         first = inside.targets[0].model
         tags, metadata = labels_of(guarded)
         shared = fields.get("shared")
@@ -241,6 +252,8 @@ class SNNEGuard(GuardedCalls):
             # So that a run of the guard is found like one of the model.
             "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
             "metadata": {**metadata, **(fields.get("metadata") or {})},
+            "other_models": tuple(other_models or ()),
+            "others": asked,
             "provider": provider,
             "calibration": settings.calibration,
             "cache": False,  # a cached assessment would describe other draws
@@ -319,7 +332,10 @@ class SNNEGuard(GuardedCalls):
         It shares the limit on requests and what was learnt about the provider.
         """
         del deep  # what is inside is never changed
-        return type(self)(**{**dict(self), **(update or {})})
+        fields = {**dict(self), **(update or {})}
+        if "other_models" in (update or {}):
+            fields["others"] = None
+        return type(self)(**fields)
 
     def copy(self, *, update: Mapping[str, Any] | None = None, **_: Any) -> Self:
         """Do what ``model_copy`` does; pydantic's own ``copy`` validates nothing."""
@@ -330,26 +346,37 @@ class SNNEGuard(GuardedCalls):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Return the guard with tools bound, in the guarded model's own form.
 
-        If the fallback is a chat model, the tools are bound to it too.
+        If the fallback is a chat model, the tools are bound to it too, and so they are
+        to other models, without ``kwargs``.
         """
-        if tool_choice is not None:
-            kwargs = {**kwargs, "tool_choice": tool_choice}
-        guard = self
+        chosen = {} if tool_choice is None else {"tool_choice": tool_choice}
+        kwargs = {**kwargs, **chosen}
+        guard = self._with_others(lambda model: model.bind_tools(tools, **chosen))
         if isinstance(self.fallback, BaseChatModel):
             fallback = self.fallback.bind_tools(tools, **kwargs)
-            guard = self.model_copy(update={"fallback": fallback})
+            guard = guard.model_copy(update={"fallback": fallback})
         bound = rebuild(self.guarded, lambda model: model.bind_tools(tools, **kwargs))
         if isinstance(bound, RunnableBinding) and bound.bound is self.guarded:
             # As with any chat model, the binding is visible and can be overridden.
             return guard.bind(**bound.kwargs)
         return guard.model_copy(update={"guarded": bound})
 
+    def _with_others(self, change: Callable[[BaseChatModel], ChatRunnable]) -> Self:
+        """Return the guard with something bound to each other model, if it has any."""
+        if not self.other_models:
+            return self
+        names = self._settings.other_models
+        return self.model_copy(
+            update={"others": bound_to_each(self.other_models, names, change)}
+        )
+
     def with_structured_output(
         self, schema: Any, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[LanguageModelInput, Any]:
         """Return the model's structured output, guarded before any parser sees it.
 
-        Replies are compared value by value. A refusal would not fit the schema, so a
+        Replies are compared value by value. Each other model is asked for the schema in
+        its own form, without ``kwargs``. A refusal would not fit the schema, so a
         refused answer raises ``UncertainAnswerError``. With ``on_uncertain="fallback"``
         the fallback is asked for the same schema, in its own form; otherwise it is not
         asked, and a function as ``on_uncertain`` cannot choose it.
@@ -359,7 +386,8 @@ class SNNEGuard(GuardedCalls):
         falls_back = self.on_uncertain == "fallback"
         if falls_back:
             update["on_uncertain"] = "raise"
-        inner = self.model_copy(update=update)
+        guard = self._with_others(partial(structured_step, schema=schema))
+        inner = guard.model_copy(update=update)
         given = {"include_raw": include_raw, **kwargs}
         chain = guarded_chain(inner.guarded, inner.bind, schema, **given)
         if chain is None:

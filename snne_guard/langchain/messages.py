@@ -10,14 +10,19 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import BaseModel, ValidationError
 
 from snne_guard.engine import read_reply
-from snne_guard.engine.reading import is_given, items_of, mapping_of, string_of
+from snne_guard.engine.reading import (
+    holds_more,
+    is_given,
+    items_of,
+    kind_of,
+    mapping_of,
+)
+from snne_guard.engine.vocabulary import PARTS
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import (
     CALL_BLOCKS,
     ENDING_KEYS,
-    EXTRAS,
     MODEL_KEYS,
-    READABLE_BLOCKS,
 )
 from snne_guard.types import Reply
 
@@ -73,9 +78,11 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
     calls = _tool_calls(message)
     # langchain-openai's first output version keeps there what is no text or call.
     blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
-    extras = (name for name in EXTRAS if is_given(extra.get(name)))
-    kinds = {*map(_kind_of, blocks), *extras}
-    readable = READABLE_BLOCKS | CALL_BLOCKS if calls else READABLE_BLOCKS
+    kinds = {*map(_kind_of, blocks)}
+    read = ("tool_outputs", "function_call") if calls else ("tool_outputs",)
+    texts = [block for block in map(mapping_of, blocks) if block.get("type") == "text"]
+    # LangChain gives no text of other types; a compaction is of what was before.
+    readable = PARTS | {"text", "compaction"} | (CALL_BLOCKS if calls else set())
     return read_reply(
         text=str(message.text),
         finish_reason=_first_string(incomplete, ("reason",))
@@ -85,9 +92,12 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
         calls=calls,
         # A refusal by a guard was not drawn from the model either.
         refusal="refusal" in kinds
+        or is_given(extra.get("refusal"))
         or is_given(feedback.get("block_reason"))
         or is_refusal(message),
-        other_content=not kinds <= readable,
+        other_content=not kinds <= readable
+        or holds_more(extra, *read)
+        or any(holds_more(text, "text") for text in texts),
         complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
         model=_first_string(metadata, MODEL_KEYS),
         response_id=_first_string(metadata, ("id",)),
@@ -178,9 +188,7 @@ def _kind_of(block: object) -> str | None:
         block = mapping_of(block.get("value"))
     elif block.keys() <= {"id", "index"}:  # what ends a block of a stream
         return "text"
-    kind = string_of(block.get("type"))
-    said = block.get("text")
-    return kind if isinstance(said, str) or (said is None and kind != "text") else None
+    return kind_of(block)
 
 
 def logprob_entries(message: BaseMessage) -> list[Any]:

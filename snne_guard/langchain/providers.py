@@ -205,20 +205,6 @@ def parameters_of(
 MODEL_KEYS = ("model_name", "model", "model_id")
 ENDING_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
 
-READABLE_BLOCKS = frozenset(
-    {
-        *("refusal", "text"),
-        *("reasoning", "reasoning_content", "redacted_thinking", "thinking"),
-        # Where something comes from.
-        *("citation", "reference"),
-        "compaction",  # of the conversation before it
-    }
-)
-"""Types of content blocks that hold no part of an answer besides its text.
-
-Blocks of the provider's own tools are missing: such calls draw no samples.
-"""
-
 CALL_BLOCKS = frozenset(
     {
         *("custom_tool_call", "function_call", "function_call_signature"),
@@ -227,9 +213,6 @@ CALL_BLOCKS = frozenset(
     }
 )
 """Types of content blocks for calls, which stand in ``tool_calls`` too."""
-
-EXTRAS = ("audio", "function_call", "images", "refusal")
-"""What may stand beside the content, in ``additional_kwargs``."""
 
 FOR_TRACERS = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out before the provider sees them."""

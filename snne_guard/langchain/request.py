@@ -5,7 +5,7 @@ A model is asked by a copy with options of the call: the user's own is never cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,15 @@ from snne_guard.engine import (
     Request,
     Response,
     asks_for_schema,
+    is_partial,
     may_act,
     options_for,
 )
+from snne_guard.engine.options import narrows
 from snne_guard.engine.protocol import TOP_LOGPROBS
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import FIELDS, STREAMS
+from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.messages import as_message, question_of, reply_of
 from snne_guard.langchain.providers import FOR_TRACERS, Provider
 from snne_guard.langchain.wrappers import ModelTree, Target
@@ -49,6 +52,7 @@ def engine_request(
     settings: GuardSettings,
     state: GuardState,
     observers: Observers,
+    others: Mapping[str, ModelTree],
     structured: bool = False,
     run: Run = None,
     answer: AIMessage | str | None = None,
@@ -61,11 +65,24 @@ def engine_request(
         settings: The options of the guard.
         state: What its calls share, with those of its copies.
         observers: Who gets the assessments.
+        others: The other models, by name.
         structured: Whether calls are a form of the answer.
         run: The guard's run.
         answer: An answer that exists already.
+
+    Raises:
+        ConfigurationError: An other model lacks the tools or the schema of the model.
     """
     levels = inside.levels
+    for name, other in others.items():
+        lacks = [] if structured else _lacking(levels, other.levels)
+        if lacks:
+            msg = (
+                f"the other model {name!r} has no {lacks[0]}, and the guarded one has: "
+                "bind it by bind_tools or with_structured_output of the guard, or to "
+                "both models; in create_agent, ask for a schema by ToolStrategy"
+            )
+            raise ConfigurationError(msg)
     return Request(
         settings=settings,
         state=state,
@@ -79,12 +96,27 @@ def engine_request(
         context=settings.context_of(messages),
         schema=any(map(asks_for_schema, levels)),
         side_effects=any(map(may_act, levels)),
+        partial=any(map(is_partial, levels)),
         retry=not inside.retries_itself,
+        others_retried=frozenset(
+            name for name, other in others.items() if not other.retries_itself
+        ),
+        model=inside.named.get("model"),
         answer=None if answer is None else _response(as_message(answer)),
         observers=observers,
         answer_settings=inside.answer_settings,
         run_id=None if run is None else str(run.run_id),
     )
+
+
+def _lacking(
+    levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return what is bound to the guarded model and not to another one."""
+    tools = [any(level.get("tools") for level in each) for each in (levels, others)]
+    schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
+    found = {"tools": tools, "schema": schema}
+    return [name for name, has in found.items() if has == [True, False]]
 
 
 def _response(message: AIMessage) -> Response:
@@ -149,7 +181,9 @@ def request_for(
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
     model, kwargs, provider = target.model, target.options, target.provider
-    wanted = draw.added(target.parameters)
+    # Of another model's options, some models take no stop texts.
+    added = draw.added(target.parameters)
+    wanted = added if draw.other_model is None else frozenset({"stop"} & kwargs.keys())
     optional = wanted - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
         optional -= {"logprobs"}  # the user's own, which stay
@@ -158,8 +192,11 @@ def request_for(
         temperature = provider.clamped(draw.temperature)
     not_sent = FOR_TRACERS if stream else FOR_TRACERS | STREAMS
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
-    options = options_for(draw, given, temperature=temperature)
-    fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
+    if draw.other_model is None:
+        options = options_for(draw, given, temperature=temperature)
+        fields = _fields_for(draw, model, temperature)
+    else:
+        options, fields = _own_settings(model, given, left_out)
     if temperature is not None and provider.temperature in type(model).model_fields:
         fields[provider.temperature] = temperature
     if not stream and "streaming" in type(model).model_fields:
@@ -191,11 +228,13 @@ def _fields_for(
     draw: Draw, model: BaseChatModel, temperature: float | None
 ) -> dict[str, Any]:
     """Return fields as a draw takes them over; what it leaves out is None."""
-    fields = type(model).model_fields
+    if draw.role == "answer":
+        return {}
     names = [
         name
-        for name in FIELDS & fields.keys()
-        if not fields[name].is_required()  # a guard's n is, and means something else
+        for name, field in type(model).model_fields.items()
+        if (name in FIELDS or narrows(name))
+        and not field.is_required()  # a guard's n is, and means something else
     ]
     given = {name: getattr(model, name) for name in names}
     held = {name: value for name, value in given.items() if value is not None}
@@ -204,6 +243,15 @@ def _fields_for(
     if "n" in left_out:  # classes count with it
         left_out["n"] = 1
     return left_out | taken
+
+
+def _own_settings(
+    model: BaseChatModel, options: Mapping[str, Any], left_out: frozenset[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options and fields of another model: its own, but nothing is stored."""
+    taken = {name: options[name] for name in options if name not in left_out}
+    taken |= dict.fromkeys({"store"} & taken.keys(), False)
+    return taken, {"store": False} if getattr(model, "store", None) else {}
 
 
 def _without_parser(

@@ -11,7 +11,7 @@ itself adds are not suppressed.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -47,7 +47,7 @@ from snne_guard.langchain.messages import (
 )
 from snne_guard.langchain.request import ModelRequest, request_for
 from snne_guard.langchain.wrappers import ModelTree, Target
-from snne_guard.self_check import read_self_check
+from snne_guard.self_check import form_of, read_self_check
 
 Chunk = ChatGenerationChunk
 Sent = tuple[ModelRequest, Any]
@@ -67,6 +67,7 @@ class LangChainSender:
     Args:
         model: The guarded model, with the options of the call.
         messages: The whole conversation.
+        others: The other models, by name.
         rejections: What models are known to reject; one object per guard.
 
     Example:
@@ -84,9 +85,11 @@ class LangChainSender:
         model: ModelTree,
         messages: Sequence[BaseMessage],
         *,
+        others: Mapping[str, ModelTree] | None = None,
         rejections: Rejections | None = None,
     ) -> None:
         self._model = model
+        self._others = others or {}
         self._messages = tuple(messages)
         self._rejections = rejections or Rejections()
         self._chunks: list[Chunk] = []
@@ -158,7 +161,8 @@ class LangChainSender:
             make = partial(request_for, draw, target, messages, stream=stream)
             return without_rejected(make, self._rejections, target.key)
 
-        return self._model.steps(ask)
+        other = draw.other_model
+        return (self._model if other is None else self._others[other]).steps(ask)
 
     def _response(self, request: ModelRequest, result: ChatResult) -> Response:
         messages = [whole_message(each, result) for each in result.generations]
@@ -175,7 +179,8 @@ class LangChainSender:
             greedy=request.provider.greedy and not request.temperature_set,
         )
         if request.draw.role == "self_check":
-            p_correct = read_self_check(replies[0], logprob_entries(first))
+            form = form_of(request.draw.turns[-1])
+            p_correct = read_self_check(replies[0], logprob_entries(first), form=form)
             return replace(response, p_correct=p_correct)
         if request.draw.role != "answer":
             return response

@@ -48,7 +48,7 @@ def _delivered(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
     end = AIMessageChunk(
         content="",
         response_metadata={KEY: Record(item.assessment.to_metadata())},
-        usage_metadata=usage_of(item.assessment.cost),
+        usage_metadata=usage_of(item.assessment.own_cost),
         chunk_position="last",
     )
     return ChatGenerationChunk(message=end)

@@ -13,6 +13,7 @@ from langchain_core.runnables import (
     RunnableSequence,
 )
 
+from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.wrappers import ChatRunnable, rebuild
 
 AnyRunnable: TypeAlias = Runnable[Any, Any]
@@ -51,6 +52,19 @@ def guarded_chain(
     if isinstance(chain.first, RunnableParallel):  # include_raw
         guarded = RunnableParallel({**chain.first.steps__, "raw": guarded})
     return chain.model_copy(update={"first": guarded})
+
+
+def structured_step(model: BaseChatModel, schema: Any) -> AnyRunnable:
+    """Return a model bound to a schema as its own ``with_structured_output`` binds it.
+
+    Raises:
+        ConfigurationError: Its chain cannot be taken apart.
+    """
+    step = _step(model.with_structured_output(schema), model)
+    if step is None:
+        msg = f"the chain of {type(model).__name__} does not begin with the model"
+        raise ConfigurationError(msg)
+    return step
 
 
 def _step(chain: AnyRunnable, model: BaseChatModel) -> RunnableBinding[Any, Any] | None:

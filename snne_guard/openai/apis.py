@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from snne_guard.engine import Response, read_cost, read_reply
-from snne_guard.engine.reading import is_given, items_of, mapping_of, string_of
+from snne_guard.engine.reading import (
+    holds_more,
+    is_given,
+    items_of,
+    kind_of,
+    mapping_of,
+    string_of,
+)
+from snne_guard.engine.vocabulary import PARTS, TEXTS
 from snne_guard.types import Reply
 
 ApiObject = Any
@@ -19,17 +27,11 @@ there.
 Body = Mapping[str, Any]
 """The JSON body of a request."""
 
-_CHAT_PARTS = frozenset(
-    {"output_text", "reasoning", "redacted_thinking", "refusal", "text", "thinking"}
-)
-_BESIDE_TEXT = ("audio", "function_call", "images")
-"""What a message may hold that is not compared; there are tools for function calls."""
 _LOGPROBS = "message.output_text.logprobs"
 """How log-probabilities are asked for, in the option ``include``."""
 _CALLS = frozenset({"custom_tool_call", "function_call"})
 _OUTPUT_ITEMS = _CALLS | {"compaction", "message", "reasoning"}
-_OUTPUT_PARTS = frozenset({"output_text", "refusal", "text"})
-_TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
+_OUTPUT_PARTS = TEXTS | {"refusal"}
 
 
 # -- Chat Completions ------------------------------------------------------------------
@@ -39,6 +41,7 @@ class ChatApi:
     """Requests and answers of ``chat.completions.create``."""
 
     name = "chat"
+    path = "/chat/completions"
     conversation = "messages"
     parameters = frozenset({"logprobs", "n", "temperature", "top_logprobs"})
 
@@ -81,7 +84,8 @@ def _read_choice(
 ) -> Reply:
     message = mapping_of(choice.get("message"))
     content, calls = message.get("content"), _calls(message)
-    kinds = [_kind_of(mapping_of(part)) for part in items_of(content)]
+    parts = [mapping_of(part) for part in items_of(content)]
+    kinds = [*map(kind_of, parts)]
     response_id = string_of(fields.get("id"))
     return read_reply(
         text=text_of(content),
@@ -89,10 +93,11 @@ def _read_choice(
         logprobs=_choice_logprobs(choice),
         calls=calls,
         refusal=bool(message.get("refusal")) or "refusal" in kinds,
-        other_content=any(is_given(message.get(name)) for name in _BESIDE_TEXT)
+        other_content=holds_more(message, "content")
+        or any(holds_more(part, "text") for part in _texts(parts))
         or (is_given(message.get("tool_calls")) and not calls)
         or not isinstance(content, str | Sequence | None)
-        or not _CHAT_PARTS.issuperset(kinds),
+        or not (PARTS | TEXTS).issuperset(kinds),
         model=string_of(fields.get("model")),
         response_id=f"{response_id}/{place}" if response_id and place else response_id,
     )
@@ -127,10 +132,9 @@ def _extend(choice: dict[str, Any], piece: Mapping[str, Any]) -> None:
     else:
         _append(message, delta, ("content",))
     _append(message, delta, ("refusal",))
-    for name in _BESIDE_TEXT:
-        if is_given(delta.get(name)):
-            message[name] = delta[name]
-    calls: dict[object, dict[str, Any]] = message.setdefault("calls", {})
+    read = {"content", "refusal", "tool_calls"}
+    message |= {k: v for k, v in delta.items() if is_given(v) and k not in read}
+    calls: dict[object, dict[str, Any]] = choice.setdefault("calls", {})
     for call in map(mapping_of, items_of(delta.get("tool_calls"))):
         kind = "custom" if is_given(call.get("custom")) else "function"
         whole = calls.setdefault(call.get("index", len(calls)), {})
@@ -163,6 +167,7 @@ class ResponsesApi:
     """Requests and answers of ``responses.create``."""
 
     name = "responses"
+    path = "/responses"
     conversation = "input"
     parameters = frozenset({"logprobs", "temperature", "top_logprobs"})
 
@@ -203,7 +208,8 @@ class ResponsesApi:
 def _read_output(fields: Mapping[str, Any]) -> Reply:
     output = [mapping_of(item) for item in fields["output"]]
     parts = _output_parts(fields)
-    kinds = {*map(_kind_of, parts)}
+    kinds = {*map(kind_of, parts)}
+    messages = [item for item in output if item.get("type") == "message"]
     why = mapping_of(fields.get("incomplete_details")).get("reason")
     return read_reply(
         text=text_of(parts),
@@ -217,7 +223,9 @@ def _read_output(fields: Mapping[str, Any]) -> Reply:
         refusal="refusal" in kinds,
         other_content=not _OUTPUT_ITEMS.issuperset(item.get("type") for item in output)
         or not all(isinstance(item.get("content"), list | None) for item in output)
-        or not _OUTPUT_PARTS.issuperset(kinds),
+        or not _OUTPUT_PARTS.issuperset(kinds)
+        or any(holds_more(message, "content") for message in messages)
+        or any(holds_more(part, "text") for part in _texts(parts)),
         model=string_of(fields.get("model")),
         response_id=string_of(fields.get("id")),
     )
@@ -268,11 +276,8 @@ def remove_logprobs(part: ApiObject) -> None:
                 remove_logprobs(value)
 
 
-def _kind_of(part: Mapping[str, Any]) -> object:
-    """Return the type of a part, None where it says a text that is none."""
-    kind = part.get("type")
-    said = isinstance(part.get("text"), str)
-    return kind if said or kind not in _TEXT_PARTS else None
+def _texts(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [part for part in parts if part.get("type") in TEXTS]
 
 
 def text_of(content: object) -> str:
@@ -280,5 +285,5 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = [fields_of(part) for part in items_of(content)]
-    texts = [part.get("text") for part in parts if part.get("type") in _TEXT_PARTS]
+    texts = [part.get("text") for part in _texts(parts)]
     return "".join(text for text in texts if isinstance(text, str))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
 from contextlib import aclosing, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,12 +16,15 @@ from snne_guard.engine import (
     Request,
     Response,
     asks_for_schema,
+    is_partial,
     may_act,
     read_reply,
 )
 from snne_guard.engine.tasks import in_thread
+from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.delivery import RefusalAs, delivered
+from snne_guard.openai.other_models import request_to
 from snne_guard.openai.request import ApiRequest
 from snne_guard.openai.sender import OpenAISender
 from snne_guard.openai.streams import (
@@ -43,6 +46,7 @@ class _Guard:
     state: GuardState
     observers: Observers
     refusal_as: RefusalAs = "content"
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def _prepare(
         self, request: ApiRequest, answer: str | None = None
@@ -54,7 +58,10 @@ class _Guard:
         given = None
         if answer is not None:
             given = Response(replies=(read_reply(text=answer, finish_reason="stop"),))
-        sender = OpenAISender(self.client, request, rejections=state.rejections)
+        others = self._senders_to_others(request)
+        sender = OpenAISender(
+            self.client, request, rejections=state.rejections, others=others
+        )
         engine_request = Request(
             settings=settings,
             state=state,
@@ -65,12 +72,32 @@ class _Guard:
             context=settings.context_of(messages),
             schema=asks_for_schema(body),
             side_effects=may_act(body),
+            partial=is_partial(body),
             retry=not self.client.max_retries,  # one layer retries
+            others_retried=frozenset(
+                name
+                for name, own in self.others.items()
+                if not (own or self.client).max_retries
+            ),
+            model=request.model,
             answer=given,
             observers=self.observers,
             answer_settings=request.answer_settings,
         )
         return engine_request, sender
+
+    def _senders_to_others(self, request: ApiRequest) -> dict[str, OpenAISender]:
+        """Return what asks each other model."""
+        place, senders = self.client.base_url, dict[str, OpenAISender]()
+        for name, own in self.others.items():
+            client = self.client if own is None else own
+            if name == request.model and client.base_url == place:
+                msg = f"the other model {name!r} is the guarded model itself"
+                raise ConfigurationError(msg)
+            asked = request_to(request, name, client=own)
+            rejections = self.state.rejections
+            senders[name] = OpenAISender(client, asked, rejections=rejections)
+        return senders
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
         """Return what the fallback gives, which may have to be awaited."""

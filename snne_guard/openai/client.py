@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -17,6 +17,7 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
 from snne_guard.openai.delivery import RefusalAs
+from snne_guard.openai.other_models import OtherModel, clients_of
 from snne_guard.openai.request import ApiRequest, guarded_request
 from snne_guard.settings import GuardOptions, GuardSettings
 from snne_guard.types import Assessment
@@ -26,6 +27,7 @@ class ClientOptions(GuardOptions, total=False):
     """The options of ``guard_client``; ``SNNEGuard`` says what each means."""
 
     fallback: str | Callable[[dict[str, Any]], Any]
+    other_models: Sequence[str | OtherModel] | None
 
 
 class _Guarded:
@@ -155,9 +157,10 @@ def guard_client(
             (``"content"``) or in its ``refusal``, which many frameworks raise as an
             error. If JSON was requested, it is always the ``refusal``.
         **options: Those of ``SNNEGuard``; the most important are ``n``, ``threshold``
-            and ``on_uncertain``. Three differ. ``fallback`` is the name of another
+            and ``on_uncertain``. Four differ. ``fallback`` is the name of another
             model, or a function that takes the request's body and returns a text or
-            an answer.
+            an answer. ``other_models`` are names of models that the same client asks,
+            or an ``OtherModel`` for each that another one asks.
             ``question`` and ``context`` get the messages of the request.
             A function as ``on_uncertain`` returns one of the words, or an answer of the
             ``openai`` package.
@@ -173,7 +176,9 @@ def guard_client(
     """
     _check_client(client, options.get("fallback"))
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
-    settings = GuardSettings.given(**options)
+    given: dict[str, Any] = {**options}
+    others = clients_of(given.pop("other_models", None) or (), client)
+    settings = GuardSettings.given(**given, other_models=[*others])
     settings.check_calibration({})
     kind = AsyncClientGuard if isinstance(client, openai.AsyncOpenAI) else ClientGuard
     guard = kind(
@@ -182,6 +187,7 @@ def guard_client(
         state=GuardState(Limiter(settings.max_concurrency)),
         observers=Observers(settings.observers),
         refusal_as=refusal_as,
+        others=others,
     )
     guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guard)
     return guarded

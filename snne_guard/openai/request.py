@@ -10,16 +10,13 @@ from urllib.parse import urlsplit
 import openai
 
 from snne_guard.engine import answer_settings
-from snne_guard.engine.options import option_key
+from snne_guard.engine.options import narrows, option_key
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import STREAMS
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import Api, Body, ChatApi, ResponsesApi, fields_of, text_of
 
-_APIS: dict[str, Api] = {
-    "/chat/completions": ChatApi(),
-    "/responses": ResponsesApi(),
-}
+_APIS: tuple[Api, ...] = (ChatApi(), ResponsesApi())
 _RAW_HEADER = "x-stainless-raw-response"
 _OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser"})
 
@@ -35,7 +32,8 @@ class ApiRequest:
         options: Headers, query, time limit and the like.
         cast_to: Class of the answer.
         stream_cls: Class of the stream; None: the answer comes in one piece.
-        optional: Parameters that the guard added; it can be sent without them.
+        optional: Parameters that the guard added, or that another model may not take;
+            it can be sent without them.
         rejected: Those that it would have added, but for the server.
     """
 
@@ -91,7 +89,7 @@ class ApiRequest:
         headers = {
             name: value
             for name, value in (options.get("headers") or {}).items()
-            if name.lower() != "idempotency-key"
+            if not narrows(name)
         }
         return replace(self.unstreamed(), options={**options, "headers": headers})
 
@@ -110,7 +108,7 @@ class ApiRequest:
 def guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
     """Return a request that is to be guarded, None for one that passes through."""
     place = f"/{urlsplit(path).path.strip('/')}"  # also of a whole address
-    api = next((api for end, api in _APIS.items() if place.endswith(end)), None)
+    api = next((api for api in _APIS if place.endswith(api.path)), None)
     if api is None:
         return None
     options = {**(given.get("options") or {})}

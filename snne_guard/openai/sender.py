@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Hashable
+from collections.abc import AsyncGenerator, Generator, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from snne_guard.openai.apis import (
     remove_logprobs,
 )
 from snne_guard.openai.request import ApiRequest
-from snne_guard.self_check import read_self_check
+from snne_guard.self_check import form_of, read_self_check
 
 
 class OpenAISender:
@@ -36,6 +36,7 @@ class OpenAISender:
         client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
         request: What the user asked for.
         rejections: What servers are known to reject.
+        others: The senders to other models, by their names.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class OpenAISender:
         request: ApiRequest,
         *,
         rejections: Rejections,
+        others: Mapping[str, OpenAISender] | None = None,
     ) -> None:
         self._client = client
+        self._others = {} if others is None else others
         self._request = request
         self._api = request.api
         self._rejections = rejections
@@ -59,11 +62,16 @@ class OpenAISender:
             Exception: What the client raises, or a ``NoReplyError`` where there is no
                 reply in the answer.
         """
+        if draw.other_model is not None:
+            return self._others[draw.other_model].send(replace(draw, other_model=None))
         (request, answer), failed = run_steps(self._steps(draw), self._post)
         return with_failed(self._response(draw, request, answer), failed)
 
     async def asend(self, draw: Draw, /) -> Response:
         """Do the same without blocking the event loop."""
+        if draw.other_model is not None:
+            other = self._others[draw.other_model]
+            return await other.asend(replace(draw, other_model=None))
         sent = await arun_steps(self._steps(draw), self._post)
         (request, answer), failed = sent
         return with_failed(self._response(draw, request, answer), failed)
@@ -105,14 +113,16 @@ class OpenAISender:
 
     def _request_for(self, draw: Draw, *, left_out: frozenset[str]) -> ApiRequest:
         """Return the request for a draw."""
-        request, api, body = self._request, self._api, self._request.body
+        request, api = self._request, self._api
+        refused = request.optional & left_out  # by another model
+        body = {k: v for k, v in request.body.items() if k not in refused}
         answer = draw.role == "answer"
         taken = api.parameters - left_out
         if answer and api.with_logprobs(body) == body:
             taken -= {"logprobs"}  # the user's own, which stay
         added = draw.added(taken)
         noted: Any = {
-            "optional": added,
+            "optional": added | (request.optional - refused),
             "rejected": draw.added(api.parameters) & left_out,
         }
         temperature = draw.temperature if "temperature" in added else None
@@ -160,7 +170,11 @@ class OpenAISender:
             raw=None,
             temperature_set="temperature" in request.optional,
             rejected=request.rejected,
-            p_correct=read_self_check(response.first, self._api.logprobs(answer))
+            p_correct=read_self_check(
+                response.first,
+                self._api.logprobs(answer),
+                form=form_of(draw.turns[-1]),
+            )
             if draw.role == "self_check"
             else None,
         )

@@ -45,9 +45,14 @@ def answer_fields(answer: Any, secret: str | None) -> dict[str, Any]:  # noqa: A
     return fields
 
 
+_COUNTED = ("cached_tokens", "completion_tokens", "prompt_tokens", "reasoning_tokens")
+
+
 def _sum_up(usage: Any, record: Mapping[str, Any]) -> None:  # noqa: ANN401 - upstream's
-    """Set the usage of an answer, details included, to that of all draws."""
-    cost = record["cost"]
+    """Set the usage of an answer, details included, to that of its model's draws."""
+    cost = {**record["cost"]}
+    for other in record.get("other_models", {}).values():
+        cost |= {name: cost[name] - other.get(name, 0) for name in _COUNTED}
     counts = {name: cost[name] for name in ("cached_tokens", "reasoning_tokens")}
     counts["prompt_tokens"] = counts["input_tokens"] = cost["prompt_tokens"]
     counts["completion_tokens"] = counts["output_tokens"] = cost["completion_tokens"]

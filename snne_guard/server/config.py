@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
+import httpx2
+import openai
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from snne_guard.checks import check_names
@@ -17,6 +20,7 @@ from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
 from snne_guard.openai.client import ClientOptions
+from snne_guard.openai.other_models import OtherModel
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -163,20 +167,77 @@ def _read(file: Path) -> dict[str, Any]:
     raise ConfigurationError(msg)
 
 
-def guard_options(options: Mapping[str, Any]) -> ClientOptions:
+class OtherModelOptions(_Table):
+    """Another model of a policy that another API answers for.
+
+    Attributes:
+        upstream: Address of that API, ``/v1`` included.
+        model: Name of the model.
+        key: Name of the environment variable with its key; None: it needs none.
+    """
+
+    upstream: Annotated[str, AfterValidator(_is_upstream)]
+    model: str
+    key: str | None = None
+
+    def asked_by(self, http_client: httpx2.AsyncClient) -> OtherModel:
+        """Return the model with a client of its own.
+
+        Raises:
+            ConfigurationError: There is no such variable.
+        """
+        key = "none" if self.key is None else os.environ.get(self.key)
+        if not key:
+            msg = f"the other model {self.model} needs the variable {self.key}"
+            raise ConfigurationError(msg)
+        client = openai.AsyncOpenAI(
+            base_url=self.upstream, api_key=key, http_client=http_client
+        )
+        return OtherModel(client, self.model)
+
+
+def guard_options(
+    options: Mapping[str, Any], http_client: httpx2.AsyncClient
+) -> ClientOptions:
     """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
+    Args:
+        options: Those of the file.
+        http_client: What sends requests to other APIs.
+
     Raises:
+        ConfigurationError: Another model makes no sense, or its key is missing.
         TypeError: The prices are invalid.
     """
     given: Any = {**options}  # ``GuardSettings`` checks each
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
-    if "prices" in given:
-        check_names(given["prices"], get_type_hints(Prices), what="price")
-        given["prices"] = Prices(**given["prices"])
+    if prices := given.get("prices"):
+        by_name = all(isinstance(each, Mapping) for each in prices.values())
+        if not by_name:
+            check_names(prices, get_type_hints(Prices), what="price")
+        given["prices"] = (
+            {name: Prices(**each) for name, each in prices.items()}
+            if by_name
+            else Prices(**prices)
+        )
+    if others := given.get("other_models"):
+        given["other_models"] = [
+            _other_model(each, http_client) if isinstance(each, Mapping) else each
+            for each in others
+        ]
     taken: ClientOptions = given
     return taken
+
+
+def _other_model(
+    given: Mapping[str, Any], http_client: httpx2.AsyncClient
+) -> OtherModel:
+    try:
+        return OtherModelOptions(**given).asked_by(http_client)
+    except ValidationError as error:
+        msg = f"other_models: {first_problem(error)}"
+        raise ConfigurationError(msg) from None
 
 
 def requires_keys(host: str) -> bool:

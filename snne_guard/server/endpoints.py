@@ -20,6 +20,7 @@ from starlette.routing import Route
 from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
+from snne_guard.openai.other_models import clients_of
 from snne_guard.scorers import score
 from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
 from snne_guard.server.bodies import BodyReader, read_body
@@ -88,8 +89,11 @@ class Service:
         )
         for name, policy in config.policies.items():
             try:
-                options = guard_options(policy)
-                self._settings[name] = GuardSettings.given(**options)
+                options = guard_options(policy, shared.http)
+                others = options.get("other_models") or ()
+                self._settings[name] = GuardSettings.given(
+                    **{**options, "other_models": [*clients_of(others, client)]}
+                )
                 options["observers"] = [shared.records]
                 self._guards[name] = guard_client(client, **options)
             except (TypeError, ValueError) as error:

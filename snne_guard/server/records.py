@@ -83,6 +83,7 @@ def asked_fields(body: Mapping[str, Any], settings: GuardSettings) -> dict[str, 
             "samples": settings.n_samples,
             "self_check": turn and turn.prompt,
             "views": [view.name for view in settings.drawn_views] or None,
+            "other_models": [*settings.other_models] or None,
             **answer_settings({**_UNSET, **body}),
         },
     }

@@ -19,8 +19,8 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.symbols import symbols, word_runs
-from snne_guard.similarity.tokens import is_notation, unicode_tokens
+from snne_guard.similarity.symbols import RUN, notation, symbols
+from snne_guard.similarity.tokens import is_plain, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -42,13 +42,16 @@ SAME_WORDS = 0.9
 """Least that two texts are alike which differ in marks of prose alone."""
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
-_MANY = 200  # tokens of a pair; with more of them weights are coarse, for speed
-_NONE = frozenset[str]()
+_KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
+_MANY, _COARSE = 200, 8  # with more tokens in a pair weights are divided, for speed
+_Words = frozenset[str]
+_NONE = _Words()
 
-_CAPITALISED = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_CAPITALS = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
+_ASCII_CAPITALS = re.compile("[A-Z][A-Za-z]*+")
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
-_OPERATOR = re.compile(r" ?([=+^<>]) ?")
 
 
 class ContentF1:
@@ -129,107 +132,140 @@ content_f1 = ContentF1()
 """The default similarity; ``ContentF1`` says what it compares."""
 
 
-def _compare(texts: Sequence[str], asked: frozenset[str]) -> FloatArray:
+def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return how alike every two answers to one question are."""
     distinct = distinct_texts(texts)
-    answers = [_Answer(text) for text in distinct]
-    letter = characters(_NONE.union(*[each.words for each in answers]))
-    # A letter for each unit of weight: common ones are what rapidfuzz counts.
-    units = [
-        {word: letter[word] * weight for word, weight in each.weights.items()}
-        for each in answers
-    ]
+    answers = [*map(_Answer, distinct)]
+    words = _NONE.union(*[each.words for each in answers])
+    units = _Units(words, 1), _Units(words, _COARSE)
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
             alike = alike_values(
                 a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
             )
-        elif a.notation and b.notation:
-            alike = float(a.notation == b.notation)
-        elif a.tokens == b.tokens:
-            alike = 1.0
         else:
-            alike = _overlap(a, b, {**units[i], **units[j]}, asked) * _factor(a, b)
-        if a.runs == b.runs and a.value is NOT_JSON and b.value is NOT_JSON:
-            alike = _same_words(a, b, alike)
+            alike = _alike(a, b, units[len(a.tokens) + len(b.tokens) > _MANY], asked)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
-def _same_words(a: _Answer, b: _Answer, alike: float) -> float:
-    """Return how alike two texts are that have the same words."""
+def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
+    """Return how alike two texts are that are not both JSON."""
+    exact = bool(a.notation and b.notation)
+    if exact:
+        alike = float(a.notation == b.notation)
+    elif a.tokens == b.tokens:
+        alike = 1.0
+    elif common := a.words & b.words:
+        alike = units.overlap(a, b, common, asked) * _factor(a, b)
+    else:
+        return 0.0
+    if (alike < 1 and a.plain and b.plain) or a.runs != b.runs:
+        return alike
+    if a.value is not NOT_JSON or b.value is not NOT_JSON:
+        return alike
     if a.symbols != b.symbols:
         return min(alike, OTHER_SYMBOL)
-    if (a.notation and b.notation) or a.numbers != b.numbers:
-        return alike
-    return max(alike, SAME_WORDS)
-
-
-def _overlap(
-    a: _Answer, b: _Answer, units: dict[str, str], asked: frozenset[str]
-) -> float:
-    """Return the mean of F1 and containment, by weight; below 1."""
-    common = a.words & b.words
-    if not common:
-        return 0.0
-    for word in (a.heavy ^ b.heavy) & common:
-        units[word] = units[word][0] * _HEAVY
-    for word in asked & common:
-        units[word] = units[word][0] * ASKED
-    if len(a.tokens) + len(b.tokens) > _MANY:
-        units = {word: unit[::8] for word, unit in units.items()}
-    one, other = ("".join([units[word] for word in each.tokens]) for each in (a, b))
-    shared = common_length(one, other, CONTENT_WEIGHT)
-    value = shared / (len(one) + len(other)) + shared / min(len(one), len(other)) / 2
-    return min(value, ALMOST_ONE)
+    return alike if exact or a.numbers != b.numbers else max(alike, SAME_WORDS)
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
     """Return the factor c: a half for each kind of contradiction."""
     factor = 1.0
-    if a.content - b.words and b.content - a.words:
+    if not (a.content <= b.words or b.content <= a.words):
         factor /= 2
-    lacking = set(a.numbers) - b.words, set(b.numbers) - a.words
-    reordered = not any(lacking) and a.numbers != b.numbers
-    if a.letters - b.words and b.letters - a.words:
+    if not (a.letters <= b.words or b.letters <= a.words):
         factor /= 2
-    if a.negated != b.negated or all(lacking) or reordered:
+    known = [b.words.issuperset(a.numbers), a.words.issuperset(b.numbers)]
+    reordered = all(known) and a.numbers != b.numbers
+    if a.negated != b.negated or reordered or not any(known):
         factor /= 2
     return factor
+
+
+class _Units:
+    """Texts in letters, of each word as many as it weighs: rapidfuzz counts letters."""
+
+    def __init__(self, words: _Words, scale: int) -> None:
+        self._words = words
+        self._scale = scale
+        self._texts: dict[_Answer, str] = {}
+
+    def overlap(self, a: _Answer, b: _Answer, common: _Words, asked: _Words) -> float:
+        """Return the mean of F1 and containment, by weight; below 1."""
+        one, other = self._text(a), self._text(b)
+        least, most = ASKED // self._scale or 1, _HEAVY // self._scale
+        # A common word weighs the same in both: as a name, or as one that was asked.
+        for word in common & (asked | (a.names ^ b.names)):
+            usual = self._usual[word]
+            heavy = usual[0] * most
+            unit = usual[0] * least if word in asked else heavy
+            if usual != unit or heavy != unit:
+                one = one.replace(heavy if word in a.names else usual, unit)
+                other = other.replace(heavy if word in b.names else usual, unit)
+        shared = common_length(one, other, CONTENT_WEIGHT)
+        both, shorter = len(one) + len(other), min(len(one), len(other))
+        return min(shared / both + shared / shorter / 2, ALMOST_ONE)
+
+    def _text(self, answer: _Answer) -> str:
+        if answer not in self._texts:
+            most, units = _HEAVY // self._scale, self._usual
+            names = {name: units[name][0] * most for name in answer.names}
+            units = {**units, **names}
+            self._texts[answer] = "".join([units[word] for word in answer.tokens])
+        return self._texts[answer]
+
+    @cached_property
+    def _usual(self) -> dict[str, str]:
+        """The letters of each word where it is no name."""
+        return {
+            word: letter * ((_KNOWN.get(word) or _weight(word)) // self._scale or 1)
+            for word, letter in characters(self._words).items()
+        }
 
 
 class WeighedWords:
     """The words of a text and what each weighs, whatever it is compared with.
 
     Attributes:
-        tokens: Its words in order.
+        tokens: Its words in order, small numbers and units in one spelling.
         words: Its distinct words.
         content: Those that are no function words, or are names (the US, option A).
-        heavy: Names, numbers, symbols and negations.
+        names: Words with a capital letter, and lone letters that are no words.
         letters: Lone letters that are no words: of a vitamin, a gate, an option.
         numbers: Numbers, in the order of their first mention.
         negated: Whether it has a negation.
-        weights: What each word weighs.
+        plain: Whether it is ASCII words and marks of prose, and nothing else.
     """
 
     def __init__(self, text: str) -> None:
-        self.tokens = _words(text)
-        distinct = dict.fromkeys(self.tokens)
-        self.words = frozenset(distinct)
-        has_letters = min(map(len, distinct), default=0) == 1
-        self.letters = self.words & lone_letters(text) if has_letters else _NONE
-        labels = {*map(str.casefold, capital_labels(text)), *self.letters}
-        self.content = (self.words - FUNCTION_WORDS) | (labels & self.words)
-        names = self.content & {*map(str.casefold, _CAPITALISED.findall(text)), *labels}
-        symbols = [word for word in distinct if not word.isalpha()]
-        self.numbers = [word for word in symbols if word.lstrip("-")[:1].isdigit()]
-        negations = self.words & NEGATIONS
-        self.negated = bool(negations)
-        self.heavy = names.union(symbols, negations)
-        self.weights = dict.fromkeys(distinct, _FUNCTION)
-        self.weights.update(dict.fromkeys(self.content, _WORD))
-        self.weights.update(dict.fromkeys(self.heavy, _HEAVY))
+        self.tokens, self.words = tokens, words = _words(text)
+        self.plain = plain = is_plain(text)
+        self.letters, labels = _NONE, _NONE
+        if not (text.isascii() and words.isdisjoint(_LETTERS)):
+            self.letters = words & lone_letters(text)
+        capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
+        if not plain or any(map(str.isupper, capitals)):
+            labels = words.intersection(map(str.casefold, capital_labels(text)))
+        labels |= self.letters
+        self.content = (words - FUNCTION_WORDS) | labels
+        self.names = self.content.intersection(map(str.casefold, capitals)) | labels
+        symbols = [word for word in words if not word.isalpha()]
+        numbers = {word for word in symbols if word.lstrip("-")[:1].isdigit()}
+        ordered = filter(numbers.__contains__, tokens) if numbers else ()
+        self.numbers = [*dict.fromkeys(ordered)]
+        self.negated = not words.isdisjoint(NEGATIONS)
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """What each of its words weighs."""
+        weights = {word: _weight(word) for word in self.tokens}
+        return {**weights, **dict.fromkeys(self.names, _HEAVY)}
+
+
+def _weight(word: str) -> int:
+    return _KNOWN.get(word) or (_WORD if word.isalpha() else _HEAVY)
 
 
 class _Answer(WeighedWords):
@@ -239,12 +275,12 @@ class _Answer(WeighedWords):
         super().__init__(text)
         self.value = read_json(text)
         self.text = text
-        self.runs = word_runs(text)
+        self.notation = notation(text)
 
     @cached_property
-    def notation(self) -> str:
-        """The text as it is compared if it is code or a formula, else nothing."""
-        return _exactly(self.text) if is_notation(self.text) else ""
+    def runs(self) -> list[str]:
+        """Its words and digits, without all that is between."""
+        return RUN.findall(compatible(self.text).casefold())
 
     @cached_property
     def symbols(self) -> list[str]:
@@ -256,20 +292,18 @@ def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    words = frozenset(_words(question))
+    _, words = _words(question)
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
 
-def _words(text: str) -> list[str]:
-    """Return the tokens of a text, with one spelling of negations and small numbers."""
+def _words(text: str) -> tuple[list[str], _Words]:
+    """Return the tokens of a text in one spelling, and the set of them."""
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
     tokens = unicode_tokens(text)
-    return [*map(SPELLINGS.get, tokens, tokens)]
-
-
-def _exactly(text: str) -> str:
-    """Return code or a formula as it is compared."""
-    bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
-    return bare if "\n" in bare else _OPERATOR.sub(r"\1", bare)
+    words = frozenset(tokens)
+    if not words.isdisjoint(SPELLINGS):
+        tokens = [*map(SPELLINGS.get, tokens, tokens)]
+        words = frozenset(tokens)
+    return tokens, words

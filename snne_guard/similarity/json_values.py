@@ -32,7 +32,8 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
         >>> read_json("Paris") is NOT_JSON, read_json('{"n": 1, "n": 2}') is NOT_JSON
         (True, True)
     """
-    bare = _FENCE.sub(r"\1", text.strip())
+    bare = text.strip()
+    bare = _FENCE.sub(r"\1", bare) if bare.startswith("`") else bare
     if not bare.startswith(("{", "[")):
         return NOT_JSON
     try:

@@ -19,7 +19,7 @@ A text of punctuation alone is one token, so that ``?`` is not ``!``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from itertools import chain
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
@@ -30,48 +30,21 @@ _ROUGE = bytes(
     for code in bytes(range(256)).lower()
 )
 # Text of these characters alone is words, and needs no grammar.
-_PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \t\r\n.,;:?!'\""
+_PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
+_PLAIN = f"{_PLAIN_WORD} \t\r\n".encode()
+# Such a stretch within other text is set aside, but for the words at its ends: they may
+# belong to a number ("minus", "percent").
+_ANY = f"[{_PLAIN_WORD}]"
+_STRETCH = re.compile(
+    rf"(?<={_ANY} )({_ANY}[{_PLAIN_WORD}\s]{{30,}})(?= {_ANY}++\s)", re.ASCII
+)
+_ASIDE = "\x01"
 
 _CODE = re.compile(
     r"(```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w)"
 )
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
-
-# Without one of these a text has no notation.
-_SIGNS = re.compile("[=<>^*+(\\[{\\\\|@_/&~`\u03c0\u221a\u221e-](?<![a-z0-9]-)")
-_NOTATION = re.compile(
-    r"""( (?<![!-~]) (?:
-        ```[^`]++```                                 # fenced code
-      | ^[ \t]*+\|[^\n]++                            # a row of a table
-      | [(\[] [-+\d.\s]++ [,:] [-+\d.\s]*+ [)\]]     # an interval, a slice
-      | (?<=[\w)]\ ) [*/] (?=\ [\w(])                # a sign between words
-      | (?<=\b[A-Za-z]\ ) - (?=\ \w\b)               # x - 1
-      | -? [\u03c0\u221a\u221e] [!-~]*+              # -\u221e, \u221a2
-      | [A-Z]{1,3} - (?![\w-])                        # A-, as a grade
-      | (?: --?[A-Za-z] | \.{0,2}/[\w*.] ) [!-~]*+    # -x, ./x
-      | (?= [A-Za-z0-9.,;?!'"]*+ [^A-Za-z0-9.,;?!'"\s] )  # most words end here
-        [!-~]*? (?:
-            [\w)\]'"] [(\[{] (?! s\) | \d{1,3}\] )   # f(x), not option(s), source[1]
-          | [)\]}] [\w^*/+=<>-]                      # (x)+1
-          | [\\|@{}] | \w_\w | // | && | [~*]/ | \*\.\w
-          | [A-Za-z.] / [\w.]++ /                    # a/b/c
-        ) [!-~]*+
-    ) )""",
-    re.VERBOSE | re.MULTILINE,
-)
-# What is_notation counts in the rest: signs, and words.
-_FORMULA = re.compile(
-    r"(?<!\S)\S*?(?:[=<>^]|[\w)][*+][\w(])\S*+|(?<=[\w)] )[-+](?= [\w(])"
-)
-_SQL = re.compile(
-    r"\s*(?:ALTER|CREATE|DELETE FROM|DROP|INSERT INTO|SELECT|UPDATE|WITH)\s"
-)
-_YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
-_CELL = re.compile(r",(?! )")
-_WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
-_BLOCK = re.compile("```|[|\u03c0\u221a\u221e]|\\n[ \\t]")
-_INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`]")
 
 # Letters of scripts without spaces between words, and the marks of all others.
 _UNSPACED = (
@@ -81,30 +54,22 @@ _UNSPACED = (
 _MARKS = "".join(
     letter for letter in map(chr, range(0x300, 0x1800)) if category(letter)[0] == "M"
 )
-_WORD_END = r"(?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?"  # v1.2, C++, C#
-_NUMBER = r"""
-    (?: (?<![a-z\d)\]%°]) - )?
-        (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
-        (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
-"""
-_SYMBOL = r"[<>!=]= | -> | [-+=<>^$%()\[\]*/~]"
 _TOKEN = re.compile(
     rf"""(?=[^\s,;:?'"]) (?:
-        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+ {_WORD_END}
-      | {_NUMBER}
+        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
+            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?    # v1.2, C++, C#
+      | (?: (?<![a-z\d)\]%°]) - )?                                # a number
+            (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
+            (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
       | (?=\w)[{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]
-      | {_SYMBOL}
+      | [<>!=]= | -> | [-+=<>^$%()\[\]*/~{_ASIDE}]
     )""",
     re.VERBOSE,
-)
-# The same for ASCII, in half the time.
-_ASCII_TOKEN = re.compile(
-    rf"[a-z][a-z0-9]*+ {_WORD_END} | {_NUMBER} | {_SYMBOL}", re.VERBOSE
 )
 _OPERATORS = frozenset("=+^<>≤≥≠→")
 _NUMBER_STARTS = frozenset("-.0123456789")
 _LOOSE = frozenset("-()[]*/~")
-_ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
+ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
 _CURRENCY = re.compile("[$€£¥₹]")
 _AMOUNT = re.compile(
     r"((?<![\w)%])-)?([$€£¥₹])\s?(-?\d++(?:[.,']\d++)*+"
@@ -145,83 +110,46 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
         ['c++', 'costs', '5', '$', '50%', 'less', 'f', '(', 'x', ')', '=', '2']
     """
-    if text.isascii() and not text.encode("ascii").translate(None, _PLAIN):
+    if is_plain(text):
         tokens = rouge_tokens(text)
     else:
-        tokens = []
-        text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
-        for place, piece in enumerate(_CODE.split(text)):
-            tokens += [_code(piece)] if place % 2 else _scan(piece.casefold())
+        text = text.replace(_ASIDE, " ")
+        pieces = [text] if "```" in text else _STRETCH.split(text)
+        tokens = _tokens(_ASIDE.join(pieces[::2]))
+        if len(pieces) > 1:
+            stretches = map(rouge_tokens, pieces[1::2])
+            cut = [next(stretches) if word == _ASIDE else [word] for word in tokens]
+            tokens = [*chain.from_iterable(cut)]
     return tokens or ["".join(text.split())][: bool(text.strip())]
 
 
-def is_notation(text: str, /) -> bool:
-    """Return whether a text is code, a formula, a path or a table rather than prose.
-
-    It has more runs of code and signs than words, or code and indented lines; or it is
-    SQL, rows of cells, or keys with others beneath them.
-
-    Example:
-        >>> is_notation("ln(x+1)"), is_notation("x - 3 = 5"), is_notation("It is f(x)")
-        (True, True, False)
-        >>> is_notation("AT&T (USA) grew by 5%")
-        False
-    """
-    if _SQL.match(text) or ("\n" in text and _are_rows(text.strip().split("\n"))):
-        return True
-    if not _SIGNS.search(text) or _is_mostly_words(text):
-        return False
-    pieces = _NOTATION.split(text.replace("**", ""))
-    prose = "`".join(pieces[::2])
-    code = len(pieces) // 2
-    if code and _INDENTED.search(prose):
-        return True
-    formulas = len(_FORMULA.findall(prose))
-    return code + formulas > len(_WORD.findall(prose))
+def _tokens(text: str) -> list[str]:
+    tokens: list[str] = []
+    text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
+    for place, piece in enumerate(_CODE.split(text)):
+        code = _LANGUAGE.sub("", piece).strip("` \t\r\n") or piece
+        tokens += [code] if place % 2 else _scan(piece.casefold())
+    return tokens
 
 
-def _is_mostly_words(text: str) -> bool:
-    """Return whether a text has too many words to be notation; quick, and no more."""
-    if _BLOCK.search(text):
-        return False
-    pieces = text.split()
-    words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
-    return 2 * words >= len(pieces)
-
-
-def _are_rows(lines: Sequence[str]) -> bool:
-    """Return whether lines are those of a CSV or TSV file, or of YAML."""
-    commas = {len(_CELL.findall(line)) for line in lines}
-    tabs = {line.count("\t") for line in lines}
-    # A single comma in each line may belong to a number or a phrase.
-    if (len(commas) == 1 and min(commas) > 1) or (len(tabs) == 1 and min(tabs)):
-        return True
-    nested = any(line[:1].isspace() for line in lines)
-    return nested and all(map(_YAML.fullmatch, lines))
-
-
-def _code(written: str) -> str:
-    """Return code without the fence and the name of its language."""
-    if not written.startswith("```"):
-        return written
-    return _LANGUAGE.sub("", written).strip("` \t\r\n") or written
+def is_plain(text: str, /) -> bool:
+    """Return whether a text is ASCII words and marks of prose, and nothing else."""
+    return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
 
 
 def _scan(text: str) -> list[str]:
     """Return the tokens of case-folded text without notation."""
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    written = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
-    if "".join(written).isalnum():
-        return written
+    written = _TOKEN.findall(text)
     if _OPERATORS.isdisjoint(written):
         written = [token for token in written if token not in _LOOSE]
     tokens: list[str] = []
     for token in written:
         if token.isalnum() or token in _LOOSE:
             tokens.append(token)
-        elif token[0] in _NUMBER_STARTS and token not in _ALIASES:
+        elif token[0] in _NUMBER_STARTS and token not in ALIASES:
             tokens += plain_numbers(token)
         elif token.isascii() or len(token) > 1 or category(token)[0] in "LNS":
-            tokens.append(_ALIASES.get(token, token))
+            tokens.append(ALIASES.get(token, token))
     return tokens

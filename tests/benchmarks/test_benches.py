@@ -21,16 +21,17 @@ def test_the_docs_have_the_costs_that_the_bench_prints() -> None:
     printed = cost_model.table().splitlines()
     page = Path(__file__).parents[2] / "docs" / "models.md"
     rows = [line for line in page.read_text("utf-8").splitlines() if line in printed]
-    assert len(rows) == 4  # the heading too
+    assert len(rows) == 5  # the heading too
 
 
+@pytest.mark.parametrize("other_model", [False, True], ids=["one", "two"])
 @pytest.mark.parametrize("by_tasks", [False, True], ids=["threads", "tasks"])
 def test_guarded_and_bare_calls(
-    *, by_tasks: bool, monkeypatch: pytest.MonkeyPatch
+    *, by_tasks: bool, other_model: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard_overhead, "ROUNDS", 1)
     with served(seconds=0.02) as url:
-        case = guard_overhead.Case(calls=2, by_tasks=by_tasks)
+        case = guard_overhead.Case(calls=2, by_tasks=by_tasks, other_model=other_model)
         ((guarded, bare),) = case.run(url)
     assert min(guarded, bare) >= 0.02
 

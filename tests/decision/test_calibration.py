@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from snne_guard.decision import Calibration
 from snne_guard.decision.calibration import SETTINGS as NAMES
 from snne_guard.errors import ConfigurationError
+from snne_guard.settings import GuardSettings
 from tests.decision.support import covers, matches
 from tests.support.calibrations import CERTIFIED, SETTINGS, calibration
 
@@ -134,3 +136,54 @@ def test_the_options_of_a_guard_are_those_it_was_made_with() -> None:
         "method": "snne",
         "similarity": "content_f1",
     }
+
+
+# -- Other models ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "here", "same"),
+    [
+        (None, ["b"], False),
+        (["b"], [], False),
+        (["b"], ["c"], False),
+        (["b"], ["b", "c"], False),
+        (["b", "c"], ["c", "b"], True),
+        (None, [], True),
+    ],
+)
+def test_a_guard_has_the_other_models_of_its_calibration(
+    made: list[str] | None, here: list[str], same: bool
+) -> None:
+    found = calibration(other_models=made, n=9)
+    settings = GuardSettings(n=9, calibration=found, other_models=here)
+    if same:
+        settings.check_calibration({"model": "m"})
+        return
+    with pytest.raises(
+        ConfigurationError, match=f"other_models={re.escape(f'{here}')}"
+    ):
+        settings.check_calibration({"model": "m"})
+
+
+@pytest.mark.parametrize(
+    ("others", "covered"),
+    [
+        ({"b": "b-1", "c": "c"}, True),
+        ({"b": "b-2", "c": "c-2025-04-14"}, True),
+        ({"b": "b-1", "c": None}, True),
+        ({"b": None, "c": "c"}, False),
+        ({"b": "b-3", "c": "c"}, False),
+        ({"b": "c", "c": "b-1"}, False),
+        ({"b": "b-1", "c": "d"}, False),
+        ({"b": "b-1"}, False),
+        ({}, False),
+        ({"b": "b-1", "c": "c", "d": "d"}, False),
+    ],
+)
+def test_replies_of_other_models_are_those_it_was_made_from(
+    others: dict[str, str | None], covered: bool
+) -> None:
+    of_b = {"b": ("b-1", "b-2")}
+    found = calibration(other_models=["b", "c"], other_reply_models=of_b)
+    assert covers(found, others=others) is covered

@@ -40,6 +40,8 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
         refuse=0.9,
         reference=(0.0, 0.5),
         reply_models=("m-2026-01-01",),
+        other_models=["b"],
+        other_reply_models={"b": ("b-1", "b-2")},
         temperature_set=False,
         graders={"contains": 100, "label": 200},
         stop=("\n", "."),

@@ -15,6 +15,7 @@ from langchain_core.language_models import FakeListChatModel
 import snne_guard
 from snne_guard import SNNEGuard, errors
 from snne_guard.cli.app import COMMANDS, app
+from snne_guard.cost import RequestCost
 from snne_guard.types import Assessment, Reply, Span
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -53,7 +54,10 @@ def test_the_table_of_options_is_that_of_the_guard() -> None:
 def test_every_metadata_key_is_explained() -> None:
     listed = codes([row[0] for row in rows(section("options.md", "Metadata"))])
     span = Span(start=0, end=1, uncertainty=0.0, supported=1)
-    assessment = Assessment(id="1", answer=Reply(text="a"), spans=(span,))
+    asked = RequestCost(role="sample", other_model="b")
+    assessment = Assessment(
+        id="1", answer=Reply(text="a"), spans=(span,), requests=(asked,)
+    )
     assert sorted(listed) == sorted(assessment.to_metadata())
 
 

@@ -49,6 +49,9 @@ NARROW: dict[str, Any] = {
     "topK": 1,
     "top_p": 0.01,
     "topP": 0.01,
+    "TopP": 0.01,
+    "top-h": 0.01,
+    "adaptive_target": 0.9,
     "min_p": 0.99,
     "typical_p": 0.01,
     "tfs_z": 0.01,
@@ -68,7 +71,7 @@ NARROW: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", NARROW)
-@pytest.mark.parametrize("place", [None, "extra_body", "options", "nvext", "params"])
+@pytest.mark.parametrize("place", [None, "extra_body", "options", "nvext", "unheard"])
 def test_nothing_that_narrows_a_draw_reaches_a_sample(
     name: str, place: str | None
 ) -> None:
@@ -79,6 +82,24 @@ def test_nothing_that_narrows_a_draw_reaches_a_sample(
     assert name not in inner
     assert inner["user"] == "me"
     assert options_for(Draw(role="answer"), user, temperature=None) == user
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"response_format": {"json_schema": {"properties": {"temperature": {}}}}},
+        {"generationConfig": {"responseSchema": {"properties": {"k": {}, "p": {}}}}},
+        {"guided_json": {"properties": {"seed": {}}}},
+        {"tools": [{"parameters": {"properties": {"top_k": {}}}}]},
+        {"chat_template_kwargs": {"temperature": "hot"}},
+        {"documents": [{"data": {"temperature": "21"}}]},
+        {"logit_bias": {"p": -100, "7": 5}},
+        {"gateway": {"schema": {"k": {}}, "timeout": 5, "tags": ["k", "p"]}},
+    ],
+)
+def test_what_is_said_wanted_or_found_is_no_option(content: dict[str, Any]) -> None:
+    sample = options_for(SAMPLE, {**content, "top_p": 0.1}, temperature=None)
+    assert sample == content
 
 
 def test_a_self_check_has_neither_tools_nor_schema_nor_stop_texts() -> None:

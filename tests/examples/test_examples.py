@@ -30,6 +30,7 @@ SHOWN = {
     "chain.py": ("Au", REFUSAL),
     "openai_client.py": ("'decision': 'accept'", "'decision': 'refuse'"),
     "rag.py": ("sources: library.txt", "searches: 1", "replies compared: 5"),
+    "second_opinion.py": (r"Istanbul \| with a second opinion: .*flag",),
     "spans.py": ("said by", "grounded", r"\[\?\]"),
     "frameworks/with_dask.py": SCORED,
     "frameworks/with_dspy.py": (DECIDED,),

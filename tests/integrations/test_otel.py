@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from snne_guard import Span
+from snne_guard.cost import RequestCost
 from snne_guard_integrations.otel import OpenTelemetryObserver
 from tests.integrations.support import ASSESSMENT, SECRETS, SUMMARY, UNSCORED
 
@@ -155,3 +156,11 @@ def test_texts_are_exported_only_if_asked_for(content: bool) -> None:
     assert json.loads(found["snne_guard.spans"]) == [part.to_dict()]
     exported = telemetry.everything()
     assert [secret in exported for secret in SECRETS] == [content] * 3
+
+
+def test_other_models_are_a_text_since_no_attribute_holds_objects() -> None:
+    telemetry = Telemetry()
+    asked = RequestCost(role="sample", other_model="b", prompt_tokens=5)
+    telemetry.observer().on_assessment(replace(ASSESSMENT, requests=(asked,)))
+    found = attributes(telemetry.spans["snne_guard"])["snne_guard.other_models"]
+    assert json.loads(found)["b"]["prompt_tokens"] == 5

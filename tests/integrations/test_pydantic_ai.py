@@ -89,6 +89,58 @@ async def test_an_answer_carries_its_assessment() -> None:
     assert [settings.get("temperature") for settings in asked[:5]] == [None, *[1.0] * 4]
 
 
+def another(*replies: Reply, name: str = "other", asked: Asked | None = None) -> Any:
+    """Return a model that gives each reply in turn, or fails once there is none."""
+    given = iter(replies)
+
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if asked is not None:
+            asked.append(dict(info.model_settings or {}))
+        said = next(given, None)
+        if said is None:
+            raise ModelHTTPError(500, name)
+        return responding(TextPart(said)) if isinstance(said, str) else said
+
+    return FunctionModel(reply, model_name=name)
+
+
+async def test_another_model_draws_one_of_the_replies() -> None:
+    asked = Asked()
+    other = another("Lyon", asked=asked)
+    guarded = GuardedModel(scripted("Paris"), other_models=[other], n=4, threshold=0.1)
+    settings = ModelSettings(max_tokens=9, temperature=0, seed=3)
+    result = await Agent(guarded).run(QUESTION, model_settings=settings)
+    record = record_of(result)
+    assert result.output == "Paris"
+    assert (record["n_used"], record["decision"]) == (4, "flag")
+    assert asked == [{"max_tokens": 9}]
+    assert record["other_models"]["other"]["models"] == ["other"]
+    failed = record_of(await Agent(guarded).run(QUESTION))
+    assert (failed["n_used"], failed["uncertainty"]) == (3, 0.0)
+    assert "other_model_failed" in failed["reasons"]
+
+
+async def test_another_model_fills_the_same_output() -> None:
+    class City(BaseModel):
+        name: str
+
+    def call(name: str) -> ModelResponse:
+        return responding(ToolCallPart("final_result", {"name": name}))
+
+    for said, decision in (("Paris", "accept"), ("Lyon", "flag")):
+        model = GuardedModel(
+            scripted(call("Paris")), other_models=[another(call(said))], threshold=0.1
+        )
+        result = await Agent(model, output_type=City).run(QUESTION)
+        assert result.output == City(name="Paris")
+        assert record_of(result)["decision"] == decision
+
+
+def test_the_guarded_model_is_no_other_one() -> None:
+    with pytest.raises(ConfigurationError, match="'scripted' is the guarded model"):
+        GuardedModel(scripted("Paris"), other_models=[another(name="scripted")])
+
+
 async def test_a_refusal_says_nothing_of_the_answer() -> None:
     drawn = responding(
         TextPart("Paris"),

@@ -116,6 +116,8 @@ READABLE: list[dict[str, Any]] = [
     {"type": "compaction", "encrypted_content": "x"},
     {"type": "non_standard", "value": {"type": "reference", "reference_ids": [1]}},
     {"index": 1},
+    {"type": "text", "text": ".", "reference": {"reference_ids": [1]}},  # Mistral
+    {"type": "text", "text": ".", "extras": {"signature": "x"}, "index": 1},
 ]
 UNREADABLE: list[dict[str, Any]] = [
     {"type": "audio", "base64": "AAAA"},
@@ -126,6 +128,10 @@ UNREADABLE: list[dict[str, Any]] = [
     {"type": "non_standard", "value": {"type": "image"}},
     {"json": {"a": 1}},
     {"type": "text", "text": {"value": "x"}},
+    {"type": "text", "text": ".", "image": "x"},
+    {"type": "text", "text": ".", "extras": {"video": {"url": "x"}}},
+    {"type": "output_text", "text": "Rome"},  # LangChain's own text has it not
+    {"type": "reference", "text": "Rome"},
 ]
 
 
@@ -133,6 +139,28 @@ UNREADABLE: list[dict[str, Any]] = [
 def test_content_that_is_no_text_is_noticed(block: dict[str, Any]) -> None:
     message = AIMessage([{"type": "text", "text": "Paris"}, block])
     assert reply_of(message).unreadable is (block in UNREADABLE)
+
+
+@pytest.mark.parametrize(
+    ("beside", "unreadable"),
+    [
+        ({"images": [{"url": "x"}]}, True),
+        ({"audio": b"AAAA"}, True),
+        ({"attachments": [{"id": "f_1"}]}, True),
+        ({"executed_tools": [{"type": "search"}]}, True),  # Groq
+        ({"function_call": {"name": "pay", "arguments": "{}"}}, True),  # and no call
+        ({"reasoning_content": "hm", "citations": ["x"]}, False),  # xAI, DeepSeek
+        ({"__gemini_function_call_thought_signatures__": {"1": "x"}}, False),
+        ({"usage": {"prompt_tokens": 5}, "stop_reason": "end_turn"}, False),  # Bedrock
+        ({"parsed": {"city": "Paris"}, "refusal": None}, False),  # OpenAI
+        ({"images": [], "audio": None, "score": 0.5}, False),
+    ],
+)
+def test_what_stands_beside_the_content_is_read_or_noticed(
+    beside: dict[str, Any], *, unreadable: bool
+) -> None:
+    message = AIMessage("Paris", additional_kwargs=beside)
+    assert reply_of(message).unreadable is unreadable
 
 
 ABSURD: list[Any] = [10**400, -1, float("nan"), float("inf"), True, None, {}]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -16,7 +16,10 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.engine import Draw, asks_for_schema, may_act
+from snne_guard.errors import ConfigurationError
+from snne_guard.langchain.others import asked, bound_to_each
 from snne_guard.langchain.sender import LangChainSender
+from snne_guard.langchain.structured import structured_step
 from snne_guard.langchain.wrappers import ModelTree
 
 KEY = {"model": "m", "api_key": "test"}
@@ -293,3 +296,47 @@ async def test_a_structured_sample_is_hot_beside_options_of_the_body() -> None:
     assert (answer["temperature"], sample["temperature"]) == (0.0, 1.0)
     assert answer["response_format"] == sample["response_format"]
     assert (answer["top_k"], "top_k" in sample) == (5, False)
+
+
+# -- As another model ------------------------------------------------------------------
+
+
+@EVERY
+async def test_another_model_is_asked_at_its_own_settings(name: str, way: str) -> None:
+    case = CASES[name]
+    for model in (chat(name), chat(name).bind(stop=[";"]).with_retry()):
+        call = {"stop": ["."], "max_tokens": 19, "temperature": 0.9, "n": 4, "x": 1}
+        asking = LangChainSender(
+            ModelTree(model),
+            [HumanMessage("The capital of France?")],
+            others={"b": asked(model, call)},
+        )
+        sent = await body(asking, Draw(role="sample", other_model="b"), way)
+        assert at(sent, case.temperature) == 0.3
+        assert at(sent, case.seed) == (7 if case.seed else None)
+        assert at(sent, case.n) in (None, 1)
+        assert not at(sent, case.logprobs)
+        assert [*leaves(sent)].count(19) == 1
+        assert "'.'" in str(sent)
+        assert "';'" not in str(sent)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield every value of a body that holds no others."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    else:
+        yield value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_another_model_is_bound_to_a_schema_in_its_own_form(name: str) -> None:
+    model = chat(name)
+    if name == "langchain_huggingface.ChatHuggingFace":
+        with pytest.raises(ConfigurationError, match="'m' cannot be bound"):
+            bound_to_each([model], ["m"], partial(structured_step, schema=City))
+        return
+    (bound,) = bound_to_each([model], ["m"], partial(structured_step, schema=City))
+    levels = ModelTree(bound).levels
+    assert any(level.get("tools") or asks_for_schema(level) for level in levels)

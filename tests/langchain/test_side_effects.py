@@ -39,6 +39,7 @@ HARMLESS: dict[str, Any] = {
     "Bedrock": {"toolConfig": {"tools": [{"toolSpec": {"name": "add"}}]}},
     "a JSON schema": {"tools": [{"title": "add", **SCHEMA, "type": None}]},
     "stored": {"store": True, "previous_response_id": "resp_1"},
+    "what is said": {"extra_body": {"documents": [{"web_search": "x"}]}},
     "switched off": {"background": False, "mcp_servers": []},
 }
 ACTING: dict[str, Any] = {
@@ -51,6 +52,11 @@ ACTING: dict[str, Any] = {
     "nested": {"extra_body": {"tools": [{"type": "web_search"}]}},
     "a conversation": {"conversation": "conv_1"},
     "a stored prompt": {"prompt": {"id": "pmpt_1"}},
+    "nested anywhere": {"extra_body": {"features": {"web_search": True}}},
+    "in a list": {"extra_body": {"routes": [{"tools": [{"type": "web_search"}]}]}},
+    "a preset": {"extra_body": {"preset": "my-preset"}},
+    "a preset, by name": {"model": "@preset/my-preset"},
+    "LiteLLM, a stored prompt": {"extra_body": {"prompt_id": "p1"}},
     "by an option": {"web_search_options": {}},
     "OpenRouter, plugins": {"extra_body": {"plugins": [{"id": "web"}]}},
     "OpenRouter, by name": {"model": "openai/gpt-4o:online"},

@@ -113,11 +113,11 @@ def test_samples_with_tools_or_a_schema_are_plain() -> None:
 PROMPT = SelfCheck().prompt
 
 
-def checking(word: str, **fields: Any) -> Scripted:
+def checking(word: str, *, prompt: str = PROMPT, **fields: Any) -> Scripted:
     """Return a script that says a word to a self-check, and Paris to the rest."""
 
     def script(asked: Asked) -> Answer:
-        is_check = asked.body["messages"][-1]["content"] == PROMPT
+        is_check = asked.body["messages"][-1]["content"] == prompt
         return Answer(texts=[word], **fields) if is_check else Answer()
 
     return script
@@ -149,3 +149,12 @@ def test_a_check_that_says_nothing_is_named(word: str, fields: Any) -> None:
         found = metadata_of(guarded(server, self_check=True).invoke("Where?"))
     assert (found["self_check"], found["n_used"]) == (0.5, 4)
     assert "self_check_unknown" in found["reasons"]
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_number_is_read_as_the_probability(way: str) -> None:
+    check = SelfCheck(form="number")
+    with Server(checking("90 out of 100", prompt=check.prompt)) as server:
+        found = metadata_of(ask(guarded(server, n=4, self_check=check), way))
+    assert found["self_check"] == pytest.approx(0.9)
+    assert "self_check_unknown" not in found["reasons"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from snne_guard import SNNEGuard
 from snne_guard.openai import guard_client
 from tests.langchain.support import chat_openai
-from tests.support.openai_server import Answer, Asked, Server
+from tests.support.openai_server import CHAT, Answer, Asked, Server, whole
 
 UNSURE = ("Rome", "Oslo", "Bern", "Lima", "Cairo", "Quito", "Delhi")
 NARROW = {"top_k": 1, "top_p": 0.01, "min_p": 1.0, "seed": 7, "best_of": 9}
@@ -38,7 +39,7 @@ class Unsure:
         if why is not None:
             body = {"error": {"message": why, "param": None, "code": None}}
             return Answer(status=self._status, body=body)
-        narrowed = any(name in asked.body for name in NARROW)
+        narrowed = any(f'"{name}"' in json.dumps(asked.body) for name in NARROW)
         if not asked.body.get("temperature") or narrowed:
             return Answer(texts=["Paris"])
         return Answer(texts=[UNSURE[next(self._drawn) % len(UNSURE)] for _ in range(9)])
@@ -104,6 +105,55 @@ def test_a_client_cannot_make_samples_equal(ask: Any, name: str) -> None:
         sent = [asked.body for asked in server.samples]
         assert not any(name in body for body in sent)
         assert {body["temperature"] for body in sent} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sampling": {"top_k": 1}},
+        {"gateway": {"forwarded": {"temperature": 0, "seed": 7}}},
+        {"generation": [{"top_p": 0.01}]},
+        {"sampler_settings": {"min_p": 1.0, "grammar": "root ::= [a-z]+"}},
+        {"extra_body": {"extra_body": {"engine": {"best_of": 9}}}},
+    ],
+)
+def test_no_name_that_nobody_knows_hides_what_narrows(
+    ask: Any, options: dict[str, Any]
+) -> None:
+    with Server(Unsure()) as server:
+        record = ask(server, **REFUSING)(**options)
+        assert record["decision"] == "refuse"
+        assert {asked.body["temperature"] for asked in server.samples} == {1.0}
+        (answer,) = server.answers
+        assert options.items() <= answer.body.items()  # as the client sent it
+
+
+def as_vllm(asked: Asked) -> Answer:
+    """Give a reply the id of the request, where that has one."""
+    named = asked.headers.get("x-request-id") or asked.body.get("request_id")
+    reply = whole(asked, Answer())
+    return Answer(body={**reply, "id": f"chatcmpl-{named}"} if named else reply)
+
+
+@pytest.mark.parametrize("named", [{"request_id": "r1"}, {"X-Request-Id": "r1"}])
+@pytest.mark.parametrize("chat_model", [True, False])
+def test_the_id_of_a_request_is_not_that_of_its_samples(
+    named: dict[str, str], *, chat_model: bool
+) -> None:
+    place = "extra_body" if "request_id" in named else "extra_headers"
+    options: Any = {place: named}
+    with Server(as_vllm) as server:
+        if chat_model:
+            guard = SNNEGuard(chat_openai(server), **REFUSING).bind(**options)
+            record = guard.invoke("Where?").response_metadata["snne_guard"]
+        else:
+            own = openai.OpenAI(api_key="k", base_url=server.url, max_retries=0)
+            client = guard_client(own, **REFUSING)
+            answer: Any = client.chat.completions.create(**CHAT, **options)
+            record = answer.snne_guard
+        assert (record["decision"], record["reasons"]) == ("accept", [])
+        (asked,) = server.answers
+        assert "r1" in {asked.body.get("request_id"), asked.headers.get("x-request-id")}
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,71 @@ def test_a_part_that_is_not_read_makes_a_reply_unreadable(part: dict[str, Any]) 
     assert reply.unreadable
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"video": {"url": "x"}},
+        {"attachments": [{"id": "f_1"}]},
+        {"files": ["f_1"]},
+        {"function_calls": [{"name": "pay"}]},
+        {"images": [{"image_url": {"url": "x"}}]},
+        {"artifact": "x.html"},
+        {"provider_specific_fields": {"citations": [], "image": "x"}},
+        {"provider_specific_fields": [{"image": "x"}]},
+    ],
+)
+def test_a_field_that_is_not_read_makes_a_reply_unreadable(
+    more: dict[str, Any],
+) -> None:
+    assert only(completion(choice("Here it is.", message=more))).unreadable
+    pieces: list[dict[str, Any]] = [{"content": "Here it is.", **more}, {}]
+    chunks = [{"choices": [{"index": 0, "delta": piece}]} for piece in pieces]
+    (streamed,) = CHAT.read(CHAT.join(chunks)).replies
+    assert streamed.unreadable
+    part = {"type": "text", "text": "Here it is.", **more}
+    assert only(completion(choice([part]))).unreadable
+    assert response(said("Here it is.", **more)).unreadable
+    assert response({**said("Here it is."), **more}).unreadable
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text"}]},
+        {"reasoning_content": "hm", "thinking_blocks": [{"thinking": "hm"}]},
+        {"provider_specific_fields": {"thinking_blocks": [{}], "refusal": None}},
+        {"annotations": [{"type": "url_citation"}], "citations": ["x"]},
+        {"context": {"citations": [{}], "intent": "[]"}, "end_turn": True},  # Azure
+        {"prefix": True, "weight": 1, "name": "m"},  # Mistral and others
+        {"extra_content": {"google": {"thought_signature": "x"}}},  # Gemini
+        {"audio": None, "images": [], "function_call": {"name": "", "arguments": ""}},
+    ],
+)
+def test_what_is_known_to_be_no_answer_leaves_a_reply_readable(
+    more: dict[str, Any],
+) -> None:
+    sample = only(completion(choice(message=more)))
+    pieces: list[dict[str, Any]] = [{"content": "Par", **more}, {"content": "is"}]
+    chunks = [{"choices": [{"index": 0, "delta": piece}]} for piece in pieces]
+    (streamed,) = CHAT.read(CHAT.join(chunks)).replies
+    for each in (sample, streamed, response({**said("Paris"), **more})):
+        assert (each.text, each.unreadable) == ("Paris", False)
+
+
+def test_a_text_in_an_odd_place_makes_a_reply_unreadable() -> None:
+    assert only(completion(choice(message={"text": "Rome"}))).unreadable
+    part = {"type": "text", "text": "The capital is:", "content": "Rome"}
+    assert only(completion(choice([part]))).unreadable
+    assert response(said("The capital is:", content="Rome")).unreadable
+
+
+def test_a_source_that_says_something_is_unreadable() -> None:
+    source = {"type": "reference", "reference_ids": [1]}
+    said = {"type": "text", "text": "Paris"}
+    assert not only(completion(choice([said, source]))).unreadable
+    assert only(completion(choice([said, {**source, "text": ", France"}]))).unreadable
+
+
 def test_a_refusal_among_parts_refuses() -> None:
     part = {"type": "refusal", "refusal": "I cannot help."}
     assert only(completion(choice(None, message={"content": [part]}))).refused
@@ -258,6 +323,15 @@ def test_usage_is_counted_once_for_all_choices() -> None:
         completion_tokens=9,
         reasoning_tokens=7,
     )
+
+
+@pytest.mark.parametrize("details", [{"reasoning_tokens": 94}, None])
+def test_reasoning_in_the_total_alone_is_counted(details: Any) -> None:
+    """xAI has it beside the completion, Gemini nowhere else."""
+    given = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135}
+    given["completion_tokens_details"] = details
+    cost = CHAT.read(completion(choice(), usage=given)).cost
+    assert (cost.prompt_tokens, cost.completion_tokens) == (32, 103)
 
 
 def test_chunks_are_joined_to_a_completion() -> None:

@@ -104,6 +104,7 @@ def test_what_was_learnt_is_not_asked_again(way: str) -> None:
 # -- Self-checks and views -------------------------------------------------------------
 
 PROMPT = SelfCheck().prompt
+NUMBER = SelfCheck(form="number")
 
 
 def turns(asked: Asked) -> list[Any]:
@@ -136,6 +137,19 @@ def test_the_model_is_asked_about_its_own_answer(
     # The server gives No a log-probability of -0.1, and Yes the rest.
     assert record["self_check"] == pytest.approx(1 - math.exp(-0.1))
     assert (record["n_used"], record["disagreement"]) == (2, 0.0)
+
+
+@pytest.mark.parametrize(("said", "p"), [("about 20", 0.2), ("Yes", 0.5)])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_number_is_read_as_the_probability(path: str, said: str, p: float) -> None:
+    def script(asked: Asked) -> Answer:
+        asks = turns(asked)[-1] == NUMBER.prompt
+        return Answer(texts=[said if asks else "Paris"])
+
+    with guarded(script, "threads", n=3, self_check=NUMBER) as (_, call):
+        record = call(path).snne_guard
+    assert record["self_check"] == pytest.approx(p)
+    assert ("self_check_unknown" in record["reasons"]) is (said == "Yes")
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -7,6 +7,8 @@ from typing import Any
 import openai
 import pytest
 
+from snne_guard.errors import ConfigurationError
+from snne_guard.server import create_app, load_config
 from snne_guard.settings import REFUSAL
 from tests.server.support import Running, serving
 from tests.support.openai_server import APART, CHAT, RESPONSES, Server, always, split
@@ -72,6 +74,48 @@ def test_usage_is_that_of_all_draws(flagging: Running) -> None:
     assert response.usage is not None
     assert response.usage.input_tokens == 25
     assert response.usage.total_tokens == 30
+
+
+@pytest.mark.parametrize("upstream_of_its_own", [False, True])
+def test_another_model_of_a_policy_is_asked_with_its_own_key(
+    upstream: Server, monkeypatch: pytest.MonkeyPatch, *, upstream_of_its_own: bool
+) -> None:
+    monkeypatch.setenv("OTHER_KEY", "sk-other")
+    with Server(always("Lyon", model="small")) as there:
+        own = {"upstream": there.url, "model": "small", "key": "OTHER_KEY"}
+        other = own if upstream_of_its_own else "small"
+        prices = {"small": {"prompt": 1, "completion": 1}}
+        policy = {"n": 3, "other_models": [other], "prices": prices}
+        with serving(upstream.url, policy=policy) as running:
+            answer = running.client("sk-mine").chat.completions.create(**CHAT)
+        asked = [*upstream.requests, *there.requests]
+    (request,) = [each for each in asked if each.body["model"] == "small"]
+    assert (request in there.requests) is upstream_of_its_own
+    key = "sk-other" if upstream_of_its_own else "sk-mine"
+    assert request.headers["authorization"] == f"Bearer {key}"
+    mine = {each.headers["authorization"] for each in asked if each is not request}
+    assert mine == {"Bearer sk-mine"}
+    record, usage = record_of(answer), answer.usage
+    assert record["other_models"]["small"]["money"] == pytest.approx(6e-6)
+    assert record["cost"]["completion_tokens"] == 3
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens) == (10, 2)  # without its own
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"model": "a"}, "upstream"),
+        ({"upstream": "ftp://a/v1", "model": "a"}, "upstream"),
+        ({"upstream": "http://a/v1", "model": "a", "keys": "A"}, "keys"),
+        ({"upstream": "http://a/v1", "model": "a", "key": "NONE"}, "variable NONE"),
+        (["a"], "expected the name of an other model, got list"),
+    ],
+)
+def test_another_model_that_makes_no_sense_is_refused(other: Any, message: str) -> None:
+    config = load_config(upstream="http://a/v1", policy={"other_models": [other]})
+    with pytest.raises(ConfigurationError, match=f"policy default: .*{message}"):
+        create_app(config)
 
 
 def test_usage_with_a_fallback_counts_its_answer_too(upstream: Server) -> None:

@@ -14,7 +14,7 @@ from snne_guard.similarity import (
     rouge_l,
     unicode_tokens,
 )
-from snne_guard.similarity.tokens import is_notation
+from snne_guard.similarity.symbols import notation
 
 SIZE = 1_000_000
 SMALL = 50_000
@@ -28,7 +28,7 @@ UNITS = [
 
 def read(text: str) -> None:
     unicode_tokens(text)
-    is_notation(text)
+    notation(text)
     for compare in (content_f1, rouge_l, normalised, numeric):
         compare([text, f"{text} b", "Paris a"])
     content_f1(["Paris a", "Paris b"], question=text[:999])

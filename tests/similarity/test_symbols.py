@@ -45,6 +45,8 @@ OTHER_SYMBOLS = [
     ("a \u2227 b", "a \u2228 b"),
     ("colou?r", "colour"),
     ("foo.bar", "foo bar"),
+    ("to the left -> up; stay", "to the left -> up stay"),
+    ('here"there', "here there"),
 ]
 PROSE = [
     ("Well, it is gold!", "Well it is gold"),
@@ -75,6 +77,10 @@ PROSE = [
     ("about $5", "about 5 $"),
     ("It's 42!", "It's 42"),
     ('He said, "yes."', "He said yes"),
+    ('in "1990" or so', "in 1990 or so"),
+    ("Is it gin?, he asked", "Is it gin, he asked"),
+    ("American Express Company: Chase", "American Express Company Chase"),
+    ("a) Rome\nb) Bonn", "a Rome\nb Bonn"),
 ]
 
 
@@ -105,10 +111,12 @@ def test_a_set_of_two_commands() -> None:
     assert found >= 0.5
 
 
-@pytest.mark.parametrize("unit", [*UNITS, "!", "a! ", "(a) ", "*a* ", "'a' ", ". "])
+@pytest.mark.parametrize(
+    "unit", [*UNITS, "!", "a! ", "(a) ", "*a* ", "'a' ", ". ", "\n"]
+)
 def test_time_is_linear(unit: str) -> None:
     def read(text: str) -> None:
-        symbols(text)
+        symbols(f"5 a{text}5")
 
     small = min(seconds(read, unit * (SMALL // 4 // len(unit))) for _ in range(2))
     assert seconds(read, unit * (SMALL // len(unit))) < 9 * small + 0.05

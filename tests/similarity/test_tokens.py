@@ -98,6 +98,51 @@ def test_both_tokenizers_agree_on_plain_english(text: str) -> None:
     assert unicode_tokens(text) == rouge_tokens(text)
 
 
+AROUND = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "5",
+                "-5",
+                "1 200",
+                "minus",
+                "7.50",
+                "Node",
+                "percent",
+                "%",
+                "$5",
+                "=",
+                "(",
+            ),
+            *(
+                "(a)",
+                "million",
+                "C++",
+                "-v",
+                "a@b.com",
+                "caf\u00e9",
+                "\u6771\u4eac",
+                "a-b",
+            ),
+            *("\n", ".", "'", '"', "5th", "\x01", "`x`", "```\nx = 1\n```", "+"),
+        ]
+    ),
+    max_size=5,
+).map(" ".join)
+LONG = "river has a harbour, and ships of many towns come to it, which are old"
+
+
+@given(before=AROUND, after=AROUND, glue=st.sampled_from(["", " ", "\n", "  "]))
+def test_a_long_stretch_of_words_is_cut_as_a_short_one(
+    before: str, after: str, glue: str
+) -> None:
+    ends = f"{before}{glue}the old zyx in spring{glue}{after}"
+    short = unicode_tokens(ends)
+    place = short.index("zyx")
+    expected = [*short[:place], *LONG.replace(",", "").split(), *short[place + 1 :]]
+    assert unicode_tokens(ends.replace("zyx", LONG)) == expected
+
+
 @given(ANY_TEXT)
 def test_only_a_blank_text_has_no_tokens(text: str) -> None:
     tokens = unicode_tokens(text)
