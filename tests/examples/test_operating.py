@@ -287,8 +287,8 @@ def test_the_description_is_what_the_server_does() -> None:
         check(error, reply.json())
     with pytest.raises(jsonschema.ValidationError):
         check(error, {"message": "no"})
-    for reply in ("/v1/responses", "/snne/assess"):
-        found = replies[reply].json()
+    for path in ("/v1/responses", "/snne/assess"):
+        found = replies[path].json()
         check(
             described["components"]["schemas"]["Assessment"],
             found.get("snne_guard", found),
