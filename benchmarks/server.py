@@ -3,7 +3,8 @@
 A local server answers each request after 500 ms. The same requests take turns: to it
 and through ``snne-guard serve``; guarded by a client in this process and guarded by the
 server. Medians of the rounds are compared. The memory of the server is read before and
-after thousands of guarded requests, and a thousand guarded streams are counted.
+after thousands of guarded requests, and a thousand guarded streams are counted. The
+server writes a decision log and logs as JSON meanwhile; each call must have its line.
 
     python -m benchmarks.server
 
@@ -23,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
@@ -48,20 +49,25 @@ Send = Callable[[], Awaitable[object]]
 
 
 @contextmanager
-def guarding(upstream: str, *options: str) -> Iterator[tuple[str, int]]:
-    """Run ``snne-guard serve`` and yield its address and the id of its process."""
+def guarding(upstream: str, *options: str) -> Iterator[tuple[str, int, Path]]:
+    """Run ``snne-guard serve``; yield its address, its process's id and its log."""
     command = [sys.executable, "-m", "snne_guard", "serve", "--upstream", upstream]
-    with NamedTemporaryFile("w", suffix=".toml") as config:
-        config.write(f"port = 0\nmax_requests_at_once = {STREAMS}\n")
-        config.flush()
-        command += ["--config", config.name, *options]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
-            lines = iter(process.stderr.readline, "") if process.stderr else ()
-            found = (re.search(r"http://\S+", line) for line in lines)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        config, log, told = (folder / each for each in ("serve.toml", "log", "told"))
+        config.write_text(
+            f"port = 0\nmax_requests_at_once = {STREAMS}\ndrain_seconds = 0\n"
+            f'log_format = "json"\ndecision_log = "{log}"\n',
+            encoding="utf-8",
+        )
+        command += ["--config", str(config), *options]
+        with told.open("w") as stderr, subprocess.Popen(command, stderr=stderr) as run:  # noqa: S603 - ours
+            while not (found := re.search(r"http://[\d.:]+", told.read_text("utf-8"))):
+                time.sleep(0.05)
             try:
-                yield f"{next(filter(None, found))[0]}/v1", process.pid
+                yield f"{found[0]}/v1", run.pid, log
             finally:
-                process.terminate()
+                run.terminate()
 
 
 def client() -> httpx2.AsyncClient:
@@ -172,21 +178,23 @@ def main() -> int:
         print(f"{what:<52} {value:8.2f} {target:8.2f}  {'ok' if met else 'MISSED'}")
 
     print(f"{'':<52} {'':>8} {'target':>8}")
-    with served(seconds=SECONDS) as upstream, guarding(upstream) as (server, _):
+    with served(seconds=SECONDS) as upstream, guarding(upstream) as (server, _, _):
         ratio = asyncio.run(passed(upstream, server))
         what = f"{AT_ONCE} at once, passed through, over no server"
         told(what, ratio, MOST, met=ratio <= MOST)
         ratio = asyncio.run(guarded(upstream, server))
         what = f"{AT_ONCE} at once, guarded, over guarded in the process"
         told(what, ratio, MOST, met=ratio <= MOST)
-    with served(seconds=0) as upstream, guarding(upstream) as (server, process):
+    with served(seconds=0) as upstream, guarding(upstream) as (server, process, log):
         grown = asyncio.run(growth(server, process))
         what = f"MB more after {REQUESTS:,} guarded requests"
         told(what, grown, MOST_MEMORY, met=grown < MOST_MEMORY)
+        lines, calls = len(log.read_bytes().splitlines()), REQUESTS + REQUESTS // 5
+        told("lines of the decision log", lines, calls, met=lines == calls)
     each = STREAM_SECONDS / WORDS
     with (
         served(seconds=each) as upstream,
-        guarding(upstream, "--n", "2") as (server, _),
+        guarding(upstream, "--n", "2") as (server, _, _),
     ):
         whole = asyncio.run(streamed(server))
     what = f"whole streams of {WORDS} chunks over {STREAM_SECONDS:.0f} s"

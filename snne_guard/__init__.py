@@ -24,6 +24,7 @@ from snne_guard.errors import (
 from snne_guard.types import Assessment, Decision, Field, Reply, Score, Span
 
 if TYPE_CHECKING:
+    from snne_guard.evaluation.decision_log import DecisionLog
     from snne_guard.fields import render_fields, score_fields
     from snne_guard.langchain import SNNEGuard
     from snne_guard.openai import guard_client
@@ -35,6 +36,7 @@ __all__ = [
     "ConfigurationError",
     "Cost",
     "Decision",
+    "DecisionLog",
     "Field",
     "GuardTimeoutError",
     "InputError",
@@ -58,6 +60,7 @@ __all__ = [
 ]
 
 _LATE = {
+    "DecisionLog": "evaluation.decision_log",
     "SNNEGuard": "langchain",
     "guard_client": "openai",
     "render_fields": "fields",

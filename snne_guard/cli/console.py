@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -69,6 +69,13 @@ def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
             msg = f"cannot write {path}: expected a file in a folder that exists"
             raise ConfigurationError(msg)
         taken.add(target)
+
+
+def left_out_lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence for each kind of what was left out."""
+    for what, count in counts.items():
+        if count:
+            yield f"{count} {what} were left out."
 
 
 def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:

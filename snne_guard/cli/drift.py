@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from numpy.typing import ArrayLike
 
-from snne_guard.cli.console import progress
+from snne_guard.cli.console import left_out_lines, progress
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
+from snne_guard.evaluation.decision_log import logged_uncertainty
 from snne_guard.evaluation.recorded_calls import PLAIN
 from snne_guard.evaluation.recordings import read_recordings
 from snne_guard.evaluation.replaying import score_recordings
@@ -25,6 +28,11 @@ def drift(
     recording: Annotated[
         Path, typer.Argument(help="New answers; they need no grades.")
     ],
+    *,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="RECORDING is a decision log: take this policy's calls."),
+    ] = None,
 ) -> None:
     """Test whether the uncertainty has changed since the calibration.
 
@@ -35,6 +43,24 @@ def drift(
     with other settings; 3 the uncertainty has changed.
     """
     stored = Calibration.load(calibration)
+    left_out = Counter[str]()
+    if policy is None:
+        uncertainty, unscored = _scored(stored, recording)
+        left_out["answers without a score"] = unscored
+    else:
+        uncertainty = logged_uncertainty(
+            recording, stored, policy=policy, left_out=left_out
+        )
+    report = find_drift(stored, uncertainty)
+    typer.echo(report.statement)
+    for line in left_out_lines(left_out):
+        typer.echo(line)
+    if report.drifted:
+        raise typer.Exit(_DRIFTED)
+
+
+def _scored(stored: Calibration, recording: Path) -> tuple[ArrayLike, int]:
+    """Return ``u`` of recorded answers, and how many have none."""
     as_made = stored.guard_options()
     as_made.pop("temperature", None)
     as_made["context_from"] = stored.settings.get("context_from") or "function"
@@ -47,9 +73,4 @@ def drift(
         **as_made,
     )
     stored.check(scores.settings)
-    report = find_drift(stored, scores.uncertainty)
-    typer.echo(report.statement)
-    if scores.unscored:
-        typer.echo(f"{scores.unscored.total()} answers without a score were left out.")
-    if report.drifted:
-        raise typer.Exit(_DRIFTED)
+    return scores.uncertainty, scores.unscored.total()

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from snne_guard.cli import options
 from snne_guard.evaluation import Recording, read_recordings
+from snne_guard.evaluation.decision_log import is_log, logged_recordings
 from snne_guard.evaluation.jsonl import AppendFile, beside, digest
 from snne_guard.evaluation.recordings import answer_digest, read_labels
 from snne_guard.text import printable
@@ -47,12 +48,15 @@ def label(
     recording never changes. Run the same command again to continue; skipped answers are
     shown again.
 
-    Answers that have a label in the recording are left out.
+    Answers that have a label in the recording are left out. A decision log with texts
+    is read as well.
 
     Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
-    columns = options.columns_of(column)
-    read = read_recordings(recording, columns=columns)
+    if is_log(recording):
+        read = logged_recordings(recording)
+    else:
+        read = read_recordings(recording, columns=options.columns_of(column))
     rows = [row for row in read if row.label is None]
     path = beside(recording, "labels")
     with AppendFile(path) as file:

@@ -18,15 +18,28 @@ from rich.console import Console
 
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
-from snne_guard.cli.console import check_outputs, in_shard, note, source
+from snne_guard.cli.console import (
+    check_outputs,
+    in_shard,
+    left_out_lines,
+    note,
+    source,
+)
 from snne_guard.cli.models import chat_model, messages_before, model_in_words
 from snne_guard.cli.render import cost_in_words
 from snne_guard.cost import Cost, Prices
 from snne_guard.distributed import record_file, recorded_settings
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.decision_log import logged_recordings
+from snne_guard.evaluation.jsonl import AppendFile, beside, read_appended
 from snne_guard.evaluation.recorder import RecordingRun
 from snne_guard.evaluation.recorder import record as draw
-from snne_guard.evaluation.recordings import Question, read_questions
+from snne_guard.evaluation.recordings import (
+    Question,
+    answer_digest,
+    read_labels,
+    read_questions,
+)
 from snne_guard.self_check import SelfCheck
 from snne_guard.types import Assessment
 from snne_guard.views import EXTRA_TOKENS, VIEWS, View
@@ -114,6 +127,16 @@ def record(
         Literal["openai"] | None,
         typer.Option(help="Ask through the provider's batch API, at half the price."),
     ] = None,
+    from_log: Annotated[
+        bool,
+        typer.Option(
+            "--from-log",
+            help="QUESTIONS is a decision log with texts: take its calls, ask nothing.",
+        ),
+    ] = False,
+    policy: Annotated[
+        str | None, typer.Option(help="With --from-log: only this policy's calls.")
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -140,6 +163,8 @@ def record(
 
     _check_way(model, batch, ray, other_model)
     check_outputs([questions], output)
+    if _takes_log(Path(questions), output, policy, from_log=from_log):
+        return
     # All are read first: a bad line must not end a run that has cost something.
     read = read_questions(source(questions), columns=options.columns_of(column))
     asked = list(in_shard(read, shard))
@@ -169,8 +194,8 @@ def record(
     n = 1 + samples + len(others) + self_check
     guard = SNNEGuard(guarded, n=n, other_models=others, **guarding)
     settings = {**recorded_settings(guard, messages=before), "seed": seed}
-    if model != "embedded":  # a model is called as the user named it
-        settings["model"] = model
+    # A model is called as the user named it.
+    settings |= {} if model == "embedded" else {"model": model}
     # The view of each request, and how many replies it brings; the answer's is first.
     turns = guard.settings.sample_views
     takes_n = ModelTree(guard.guarded).capabilities.n
@@ -225,6 +250,31 @@ def record(
         _tell_how_it_went(run, seconds=time.monotonic() - start)
         complete = not (run.stopped or run.failures())
     raise typer.Exit(0 if complete else 1)
+
+
+def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -> bool:
+    """Append the calls of a decision log that a recording has not, if wanted."""
+    if not from_log:
+        if policy is not None:
+            msg = "--policy has no effect without --from-log"
+            raise ConfigurationError(msg)
+        return False
+    left_out = Counter[str]()
+    labels = read_labels(beside(log, "labels"))
+    count = 0
+    with AppendFile(output) as file:
+        known = {str(row.get("id")) for row in read_appended(output, dict)}
+        for row in logged_recordings(log, policy=policy, left_out=left_out):
+            if row.id in known:
+                left_out["calls that are there already"] += 1
+                continue
+            label = labels.get(answer_digest(row))
+            file.append(replace(row, label=label).to_dict())
+            known.add(row.id)
+            count += 1
+    for line in [f"{count} calls recorded in {output}", *left_out_lines(left_out)]:
+        typer.echo(line)
+    return True
 
 
 def _check_way(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,9 +35,12 @@ def serve(
     port: Annotated[
         int | None, _variable("PORT", "Port to listen on; 8484 by default.")
     ] = None,
+    admin_host: Annotated[
+        str | None,
+        _variable("ADMIN_HOST", "Address of the admin port; 127.0.0.1 by default."),
+    ] = None,
     admin_port: Annotated[
-        int | None,
-        _variable("ADMIN_PORT", "Local port of the live page, if there are keys."),
+        int | None, _variable("ADMIN_PORT", "Port of the live page and of metrics.")
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
@@ -52,6 +56,32 @@ def serve(
         str | None,
         _variable("ON_UNCERTAIN", "flag, refuse, fallback or raise, in every policy."),
     ] = None,
+    fallback: Annotated[
+        str | None,
+        _variable("FALLBACK", "Model that answers in place, in every policy."),
+    ] = None,
+    decision_log: Annotated[
+        str | None,
+        _variable("DECISION_LOG", "File with a line a call; - is standard output."),
+    ] = None,
+    log_texts: Annotated[
+        bool, typer.Option("--log-texts", help="Log prompts and answers there, too.")
+    ] = False,
+    log_format: Annotated[
+        str | None, _variable("LOG_FORMAT", "text or json; text by default.")
+    ] = None,
+    log_level: Annotated[
+        str | None,
+        _variable("LOG_LEVEL", "debug, info, warning or error; info by default."),
+    ] = None,
+    ready_upstream: Annotated[
+        bool,
+        typer.Option("--ready-upstream", help="Let /ready ask the upstream, too."),
+    ] = False,
+    drain_seconds: Annotated[
+        float | None,
+        _variable("DRAIN_SECONDS", "How long calls are taken after SIGTERM; 5."),
+    ] = None,
     show_texts: Annotated[
         bool, typer.Option("--show-texts", help="Show texts on the live page.")
     ] = False,
@@ -63,30 +93,44 @@ def serve(
 
     The server speaks that API and stands in front of it. Point a client's base URL at
     http://127.0.0.1:8484/v1. Options take precedence over the environment
-    (SNNE_GUARD_UPSTREAM, ...), and both over the file.
+    (SNNE_GUARD_UPSTREAM, ...), and both over the file, which SIGHUP reads anew.
 
     Exit status: 0 the server was stopped; 2 wrong usage.
     """
     from snne_guard.server import create_app, load_config
 
-    settings = load_config(
+    load = partial(
+        load_config,
         config,
-        policy={"n": n, "threshold": threshold, "on_uncertain": on_uncertain},
+        policy={
+            "n": n,
+            "threshold": threshold,
+            "on_uncertain": on_uncertain,
+            "fallback": fallback,
+        },
         upstream=upstream,
         host=host,
         port=port,
+        admin_host=admin_host,
         admin_port=admin_port,
         cors_origins=cors_origin or None,
+        decision_log=decision_log,
+        log_texts=log_texts or None,
+        log_format=log_format,
+        log_level=log_level,
+        ready_upstream=ready_upstream or None,
+        drain_seconds=drain_seconds,
         show_texts=show_texts or None,
     )
+    settings = load()
     if check:
         create_app(settings)
         for line in _summary(settings):
             typer.echo(line)
         return
-    from snne_guard.server.app import run
+    from snne_guard.server.process import run
 
-    run(settings)
+    run(settings, reload=None if config is None else load)
 
 
 def _summary(config: ServerConfig) -> Iterator[str]:

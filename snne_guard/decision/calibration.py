@@ -229,6 +229,12 @@ class Calibration:
             return model in made
         return model is None or name in {model, _DATE.sub("", model)}
 
+    @property
+    def checksum(self) -> str:
+        """The checksum of its file, by which logs name it."""
+        checksum: str = _sealed(asdict(self))["checksum"]
+        return checksum
+
     def p_wrong(self, u: float | None, /) -> float | None:
         """Return the estimated probability that an answer is wrong; None if unknown."""
         if self.probability is None or u is None:

@@ -1,15 +1,13 @@
-"""The ASGI application, its routes, and the process that runs it."""
+"""The ASGI applications and their routes."""
 
 from __future__ import annotations
 
-import signal
-import threading
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from socket import socket
-from typing import NoReturn
+from importlib.resources import files
+from typing import Any, NoReturn
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,117 +17,161 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Lifespan
 
-from snne_guard.server.config import ServerConfig
-from snne_guard.server.endpoints import Service
+from snne_guard._version import __version__
+from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.decision_log import DecisionLog
+from snne_guard.server.config import ServerConfig, requires_keys
+from snne_guard.server.endpoints import Service, Shared, guarded_routes
+from snne_guard.server.health import Health
 from snne_guard.server.metrics import Metrics, live_routes
 from snne_guard.server.middleware import Gate
+from snne_guard.server.records import Records
 from snne_guard.server.replies import JSON
+
+_RELOADED = ("policies", "keys", "upstream")
+"""What of the configuration can change while the server runs."""
+
+
+class GuardServer:
+    """The applications of one process: the API, and the admin port's.
+
+    Args:
+        config: From ``load_config``.
+
+    Attributes:
+        stopping: Whether ``/ready`` turns new calls away.
+        decisions: The decision log; None: there is none.
+
+    Raises:
+        ConfigurationError: A policy makes no sense, a key for the upstream is missing,
+            the decision log cannot be written, or texts would be shown to others.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        host = config.admin_host
+        if config.show_texts and host is not None and requires_keys(host):
+            msg = (
+                f"other machines can reach {host}, where the live page would show texts"
+                ": leave out --show-texts, or --admin-host"
+            )
+            raise ConfigurationError(msg)
+        self.config, self.stopping = config, False
+        self.metrics = Metrics(show_texts=config.show_texts)
+        log, texts = config.decision_log, config.log_texts
+        self.decisions = None if log is None else DecisionLog(log, texts=texts)
+        self._records = Records(self.metrics, self.decisions)
+        self._shared = Shared(self._records)
+        self._use(config)
+
+    def reload(self, config: ServerConfig) -> None:
+        """Serve new requests under another configuration.
+
+        Raises:
+            ConfigurationError: It makes no sense, or changes what needs a restart. The
+                old one goes on then.
+        """
+        for name in ServerConfig.model_fields.keys() - {*_RELOADED}:
+            old, new = getattr(self.config, name), getattr(config, name)
+            if old != new:
+                msg = f"{name} was {old!r} and would be {new!r}, which needs a restart"
+                raise ConfigurationError(msg)
+        if bool(self.config.keys) != bool(config.keys):
+            msg = "the first key, or no key any more, needs a restart"
+            raise ConfigurationError(msg)
+        self._use(config)
+
+    def _use(self, config: ServerConfig) -> None:
+        service = Service(config, self._shared)
+        self._service, self.config = service, config
+        self.metrics.thresholds = service.thresholds
+
+    def api(self) -> Starlette:
+        """Return the application that clients call."""
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+            yield
+            await self._shared.http.aclose()
+
+        config = self.config
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=config.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["*"],
+        )
+        gate = Middleware(
+            Gate,
+            records=self._records,
+            local=not config.keys,
+            limit=config.max_requests_at_once,
+            origins=config.cors_origins,
+        )
+        shows = not config.keys and config.admin_port is None
+        routes = [
+            Route("/", self._about),
+            Route("/openapi.json", _openapi),
+            *guarded_routes(lambda: self._service),
+            *(live_routes(self.metrics) if shows else []),
+        ]
+        return self._application(routes, [cors, gate], lifespan=lifespan)
+
+    def admin(self) -> Starlette:
+        """Return the application of the admin port."""
+        local = not requires_keys(self.config.admin_host or "127.0.0.1")
+        gate = Middleware(Gate, records=self._records, local=local)
+        return self._application(live_routes(self.metrics), [gate])
+
+    def _application(
+        self,
+        routes: Sequence[BaseRoute],
+        middleware: list[Middleware],
+        *,
+        lifespan: Lifespan[Starlette] | None = None,
+    ) -> Starlette:
+        asked = (lambda: self._service.upstream) if self.config.ready_upstream else None
+        health = Health(lambda: self.stopping, asked)
+        app = Starlette(
+            routes=[*health.routes(), *routes],
+            middleware=middleware,
+            exception_handlers={HTTPException: _raise},
+            lifespan=lifespan,
+        )
+        app.router.redirect_slashes = False
+        return app
+
+    async def _about(self, _: Request) -> Response:
+        page = "/snne/live and /metrics, or the admin port where there is one"
+        return JSON(
+            {
+                "name": "snne-guard",
+                "version": __version__,
+                "what": "a guard that speaks OpenAI's API; its base URL ends in /v1",
+                "description": "/openapi.json",
+                "live page and metrics": page,
+            }
+        )
 
 
 def create_app(config: ServerConfig) -> Starlette:
-    """Return the server as an ASGI application; ``state.metrics`` counts its calls.
+    """Return the server as an ASGI application.
 
     Args:
         config: From ``load_config``.
 
     Raises:
-        ConfigurationError: A policy makes no sense, or a key for the upstream is
-            missing.
+        ConfigurationError: See ``GuardServer``.
     """
-    metrics = Metrics(show_texts=config.show_texts)
-    service = Service(config, metrics)
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        yield
-        await service.close()
-
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=config.cors_origins,
-        allow_methods=["*"],
-        allow_headers=["*"],
-        expose_headers=["*"],
-    )
-    gate = Middleware(
-        Gate,
-        local=not config.keys,
-        limit=config.max_requests_at_once,
-        origins=config.cors_origins,
-    )
-    live = [] if config.keys else live_routes(metrics)
-    app = _application([*service.routes(), *live], [cors, gate], lifespan=lifespan)
-    app.state.metrics = metrics
-    return app
-
-
-def run(config: ServerConfig) -> None:
-    """Serve until SIGTERM or Ctrl-C; calls in flight end first, unless asked twice.
-
-    Args:
-        config: From ``load_config``.
-
-    Raises:
-        ConfigurationError: See ``create_app``.
-    """
-    app = create_app(config)
-    metrics: Metrics = app.state.metrics
-    if config.keys and config.admin_port is not None:
-        page = _application(live_routes(metrics), [Middleware(Gate, local=True)])
-        admin = _Server(page, "127.0.0.1", config.admin_port, metrics)
-        threading.Thread(target=admin.run, daemon=True).start()
-    server = _Server(app, config.host, config.port, metrics)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # uvicorn raises it again at its end
-    server.run()
-
-
-class _Server(uvicorn.Server):
-    """A server that ends the live page's event streams when it shuts down."""
-
-    def __init__(self, app: Starlette, host: str, port: int, metrics: Metrics) -> None:
-        self._metrics = metrics
-        super().__init__(
-            uvicorn.Config(
-                app,
-                host=host,
-                port=port,
-                http="h11",  # one parser, whatever is installed
-                ws="none",
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=75,  # longer than proxies keep a connection
-                timeout_graceful_shutdown=60,  # for calls in flight
-            )
-        )
-
-    async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        """Wait for calls in flight."""
-        self._metrics.closed = True
-        await super().shutdown(sockets)
-
-
-def _application(
-    routes: Sequence[BaseRoute],
-    middleware: list[Middleware],
-    *,
-    lifespan: Lifespan[Starlette] | None = None,
-) -> Starlette:
-    health = [Route("/health", _health), Route("/ready", _health)]
-    app = Starlette(
-        routes=[*health, *routes],
-        middleware=middleware,
-        exception_handlers={HTTPException: _raise},
-        lifespan=lifespan,
-    )
-    app.router.redirect_slashes = False
-    return app
+    return GuardServer(config).api()
 
 
 async def _raise(_: Request, error: Exception) -> NoReturn:
     raise error  # the gate answers
 
 
-async def _health(_: Request) -> Response:
-    return JSON({"status": "ok"})
+async def _openapi(_: Request) -> Response:
+    text = files("snne_guard.server").joinpath("openapi.json").read_text("utf-8")
+    described: dict[str, Any] = json.loads(text)
+    described["info"]["version"] = __version__
+    return JSON(described)

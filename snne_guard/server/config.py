@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_type_hints
 
 import httpx2
 import openai
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from snne_guard.checks import check_names
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.files import first_problem
 from snne_guard.openai.client import ClientOptions
 from snne_guard.openai.other_models import OtherModel
 
-_ADDRESS = r"^https?://[^/?#@]+[^?#@]*$"
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+_UPSTREAM = re.compile(r"https?://[^/?#@\s]+[^?#@\s]*")
+
+
+def _is_upstream(url: str) -> str:
+    if not _UPSTREAM.fullmatch(url):  # it may hold a password, so it is not quoted
+        msg = (
+            "expected a URL such as https://api.openai.com/v1, with http:// or "
+            "https://, and without a user, a query or a fragment"
+        )
+        raise ValueError(msg)
+    return url
 
 
 class _Table(BaseModel):
@@ -53,22 +68,38 @@ class ServerConfig(_Table):
         upstream: Address of the API that answers, ``/v1`` included.
         host: Address to listen on; without keys only one of this machine.
         port: Port to listen on.
-        admin_port: Port on 127.0.0.1 for the live page and metrics, if there are keys.
+        admin_host: Address of the admin port; None: 127.0.0.1.
+        admin_port: Port for the live page, metrics and health; None: the live page and
+            metrics are where the API is, unless there are keys.
         cors_origins: Origins of the web pages that may call; ``*``: all.
         max_requests_at_once: How many calls may be in flight; more get status 429.
-        show_texts: Whether the live page shows questions and answers.
+        show_texts: Whether the live page shows questions, answers and samples.
+        decision_log: File with a line a call, ``-`` for standard output.
+        log_texts: Whether these lines have prompts, answers and samples.
+        log_format: How the process logs: ``text`` or ``json``.
+        log_level: The least that it logs.
+        ready_upstream: Whether ``/ready`` asks the upstream, at most every 5 seconds.
+        drain_seconds: How long calls are still taken after SIGTERM, while ``/ready``
+            turns new ones away.
         policies: Options of a guard by name. The first is the default; none: one that
             is called ``default`` and has the guard's own defaults.
         keys: Who may call, by name; none: everybody on this machine.
     """
 
-    upstream: Annotated[str, Field(pattern=_ADDRESS)]
+    upstream: Annotated[str, AfterValidator(_is_upstream)]
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8484
+    admin_host: str | None = None
     admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     cors_origins: list[str] = []
     max_requests_at_once: Annotated[int, Field(ge=1)] = 200
     show_texts: bool = False
+    decision_log: str | None = None
+    log_texts: bool = False
+    log_format: LogFormat = "text"
+    log_level: LogLevel = "info"
+    ready_upstream: bool = False
+    drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 5.0
     policies: dict[str, dict[str, Any]] = {}
     keys: dict[str, KeyOptions] = {}
 
@@ -87,11 +118,16 @@ def load_config(
         **settings: Fields of ``ServerConfig`` that override the file's; likewise.
 
     Raises:
-        ConfigurationError: A name is unknown or a value makes no sense.
-        OSError: The file cannot be read.
+        ConfigurationError: The file cannot be read, a name is unknown, or a value
+            makes no sense.
     """
     fields: dict[str, Any] = {} if file is None else _read(Path(file))
     fields |= {name: value for name, value in settings.items() if value is not None}
+    check_names(fields, ServerConfig.model_fields, what="option of serve:")
+    keys = fields.get("keys")
+    for name, key in keys.items() if isinstance(keys, dict) else ():
+        if isinstance(key, dict):
+            check_names(key, KeyOptions.model_fields, what=f"option of key {name}:")
     if "upstream" not in fields:
         msg = "expected an upstream, such as --upstream https://api.openai.com/v1"
         raise ConfigurationError(msg)
@@ -105,17 +141,24 @@ def load_config(
         name: {**options, **over}
         for name, options in (config.policies or {"default": {}}).items()
     }
-    for name, key in config.keys.items():
-        unknown = [policy for policy in key.policies if policy not in policies]
-        if unknown:
-            msg = f"key {name} names an unknown policy: {', '.join(unknown)}"
+    for name, options in policies.items():
+        if options.get("on_uncertain") == "fallback" and "fallback" not in options:
+            msg = (
+                f'policy {name}: on_uncertain = "fallback" needs the name of another '
+                'model: --fallback MODEL, or fallback = "MODEL" in the file'
+            )
             raise ConfigurationError(msg)
+    for name, key in config.keys.items():
+        check_names(key.policies, policies, what=f"policy of key {name}:")
     return config.model_copy(update={"policies": policies})
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"cannot read {file}, which --config names: {error.strerror}"
+        raise ConfigurationError(msg) from None
     except RecursionError:
         problem = "it is nested too deeply"
     except ValueError as error:  # also bytes that are no UTF-8, or a number too long
@@ -133,7 +176,7 @@ class OtherModelOptions(_Table):
         key: Name of the environment variable with its key; None: it needs none.
     """
 
-    upstream: Annotated[str, Field(pattern=_ADDRESS)]
+    upstream: Annotated[str, AfterValidator(_is_upstream)]
     model: str
     key: str | None = None
 
@@ -171,6 +214,8 @@ def guard_options(
         given["threshold"] = tuple(given["threshold"])
     if prices := given.get("prices"):
         by_name = all(isinstance(each, Mapping) for each in prices.values())
+        if not by_name:
+            check_names(prices, get_type_hints(Prices), what="price")
         given["prices"] = (
             {name: Prices(**each) for name, each in prices.items()}
             if by_name

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import httpx2
 import openai
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.responses import Response as OpenAIResponse
-from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -27,36 +23,27 @@ from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.openai.other_models import clients_of
 from snne_guard.openai.request import CONTEXT_FIELD
 from snne_guard.scorers import score
+from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
 from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
-from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of, without
+from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.keys import Access, KeyTable
-from snne_guard.server.metrics import Metrics
-from snne_guard.server.replies import JSON, event_of, event_stream
+from snne_guard.server.records import CURRENT, Records, asked_fields
+from snne_guard.server.replies import JSON, event_stream
 from snne_guard.server.upstream import (
     PASSED,
     UpstreamClient,
-    UpstreamStream,
     draw_headers,
     forward,
-    readable,
 )
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.documents import CLIENT, context_text
 from snne_guard.types import Score
 
-_Chunks = UpstreamStream[ChatCompletionChunk]
-_Events = UpstreamStream[ResponseStreamEvent]
-_APIS: dict[str, tuple[type[Any], type[Any], bytes]] = {
-    "/chat/completions": (ChatCompletion, _Chunks, b"data: [DONE]\n\n"),
-    "/responses": (OpenAIResponse, _Events, b""),
-}
-"""Class of an answer, class of its stream, and what ends the stream."""
-
 _LONGEST = 60_000
 """Most characters that a client may have compared: the time grows with them."""
 
-Handle = Callable[[Request, Access], Awaitable[Response]]
+_SERVER_ERROR = 500
 
 
 class _ToScore(BaseModel):
@@ -70,79 +57,80 @@ class _ToScore(BaseModel):
     self_check: float | Literal["unknown"] | None = None
 
 
+class Shared:
+    """What outlives a change of the configuration."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.http = UpstreamClient()
+        self.bodies = BodyReader()
+        self.scoring = asyncio.Semaphore(2)
+
+
 class Service:
-    """What the guarded addresses share.
+    """What the guarded addresses do under one configuration.
+
+    Args:
+        config: Its policies, keys and upstream.
+        shared: What its predecessor leaves.
 
     Raises:
         ConfigurationError: A policy or a key makes no sense.
     """
 
-    def __init__(self, config: ServerConfig, metrics: Metrics) -> None:
-        self._metrics = metrics
+    def __init__(self, config: ServerConfig, shared: Shared) -> None:
+        self._shared = shared
         self._keys = KeyTable(config)
-        self._upstream = config.upstream.rstrip("/")
-        self._http = UpstreamClient()
-        self._bodies = BodyReader()
-        self._scoring = asyncio.Semaphore(2)
+        self.upstream = config.upstream.rstrip("/")
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
         self._settings: dict[str, GuardSettings] = {}
         client = openai.AsyncOpenAI(
-            base_url=self._upstream,
+            base_url=self.upstream,
             api_key="set for each request",
-            http_client=self._http,
+            http_client=shared.http,
         )
         for name, policy in config.policies.items():
             try:
-                options = guard_options(policy, self._http)
+                options = guard_options(policy, shared.http)
                 others = options.get("other_models") or ()
                 self._settings[name] = GuardSettings.given(
                     **{**options, "other_models": [*clients_of(others, client)]}
                 )
-                count = partial(metrics.count, name)
-                options["observers"] = [SimpleNamespace(on_assessment=count)]
+                options["observers"] = [shared.records]
                 self._guards[name] = guard_client(client, **options)
             except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"
                 raise ConfigurationError(msg) from None
+            except OSError as error:
+                msg = f"policy {name}: cannot read {error.filename}: {error.strerror}"
+                raise ConfigurationError(msg) from None
 
-    async def close(self) -> None:
-        """Close the connections to the upstream."""
-        await self._http.aclose()
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The largest u that each policy accepts, where it has a threshold."""
+        found = {name: each.policy.threshold for name, each in self._settings.items()}
+        return {name: limit for name, limit in found.items() if limit is not None}
 
-    def routes(self) -> list[Route]:
-        """Return all routes except those of the live page."""
-        guarded: dict[str, Handle] = {
-            **{f"/v1{path}": self._answer for path in _APIS},
-            "/snne/score": self._score,
-            "/snne/assess": self._assess,
-        }
-        gzip = [Middleware(GZipMiddleware, minimum_size=1000)]
-        answered = [
-            Route(path, self._endpoint(handle), methods=["POST"], middleware=gzip)
-            for path, handle in guarded.items()
-        ]
-        passed = self._endpoint(self._pass)
-        return answered + [
-            Route(path, passed, methods=[*methods]) for path, methods in PASSED
-        ]
-
-    def _endpoint(self, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
-        """Return what serves the requests to a path, if their keys may do so."""
-
-        async def serve(request: Request) -> Response:
-            access = self._keys.access(request.headers)
-            try:
-                return await handle(request, access)
-            except Exception as error:  # noqa: BLE001 - it has a place in the API
-                raise self._fault(error, access) from None
-
-        return serve
+    async def serve(self, handle: Handle, request: Request) -> Response:
+        """Serve a request if its key may do so."""
+        access = self._keys.access(request.headers)
+        record = CURRENT.get()
+        if record is not None:
+            record.key, record.policy = access.key, access.policy
+        try:
+            return await handle(self, request, access)
+        except Exception as error:  # noqa: BLE001 - it has a place in the API
+            raise self._fault(error, access) from None
 
     def _fault(self, error: Exception, access: Access) -> Fault:
         """Return what a client is told of an error; count it where it is upstream's."""
         fault = fault_of(error, secret=access.secret)
-        if isinstance(error, UPSTREAM_ERRORS):
-            self._metrics.upstream_error(fault.status)
+        record = CURRENT.get()
+        upstreams = isinstance(error, UPSTREAM_ERRORS)
+        if upstreams:
+            self._shared.records.metrics.upstream_error(fault.status)
+        if record is not None and (upstreams or fault.status >= _SERVER_ERROR):
+            record.error = type(error).__name__
         if not isinstance(error, httpx2.HTTPError):  # else nothing has been retried
             # One layer retries, and a client's would send all draws again.
             fault.headers["x-should-retry"] = "false"
@@ -150,16 +138,17 @@ class Service:
 
     # -- Answers -----------------------------------------------------------------------
 
-    async def _answer(self, request: Request, access: Access) -> Response:
+    async def answer(self, request: Request, access: Access) -> Response:
+        """Give a guarded answer."""
         path = request.url.path.removeprefix("/v1")
         content = await read_body(request)
-        body = await self._bodies.read(content, key=access.key)
+        body = await self._read(content, access)
         self._check_context(body, access)
         if body.get("background") and path == "/responses":
             if self._settings[access.policy].withholds:
                 raise Fault(400, "background answers cannot be held back")
-            return await self._pass(request, access, content)
-        answer_cls, stream_cls, end = _APIS[path]
+            return await self.forward(request, access, content)
+        answer_cls, stream_cls, end = ANSWERS[path]
         post = partial(
             self._guards[access.policy].post,
             path,
@@ -169,10 +158,10 @@ class Service:
         )
         if body.get("stream"):
             opening = post(stream=True, stream_cls=stream_cls)
-            events = _events(opening, end, access.secret)
+            events = answer_events(opening, end, access.secret)
             fault = partial(self._fault, access=access)
             return await event_stream(events, fault_of=fault)
-        fields = _fields(await post(), access.secret)
+        fields = answer_fields(await post(), access.secret)
         record = fields["snne_guard"]
         headers = {
             f"x-snne-guard-{name}": str(record[name])
@@ -194,7 +183,7 @@ class Service:
         except ConfigurationError as error:
             raise Fault(400, f"{CONTEXT_FIELD}: {error}") from None
 
-    async def _pass(
+    async def forward(
         self, request: Request, access: Access, body: bytes | None = None
     ) -> Response:
         """Pass on a request that asks for no answer, or for one to be fetched later."""
@@ -202,17 +191,26 @@ class Service:
             message = "this key may not use files, which are shared"
             raise Fault(403, message, code="files_not_allowed")
         passed = await forward(
-            request, access, client=self._http, upstream=self._upstream, body=body
+            request, access, client=self._shared.http, upstream=self.upstream, body=body
         )
         if passed.status_code >= 400:  # noqa: PLR2004 - as HTTP has it
-            self._metrics.upstream_error(passed.status_code)
+            self._shared.records.metrics.upstream_error(passed.status_code)
         return passed
+
+    async def _read(self, content: bytes, access: Access) -> dict[str, Any]:
+        """Return the body of a request to be guarded; note what it asks for."""
+        body = await self._shared.bodies.read(content, key=access.key)
+        record = CURRENT.get()
+        if record is not None:
+            record.fields = asked_fields(body, self._settings[access.policy])
+        return body
 
     # -- Answers that exist already ----------------------------------------------------
 
-    async def _score(self, request: Request, access: Access) -> Response:
+    async def score(self, request: Request, access: Access) -> Response:
+        """Score answers that the client sends."""
         content = await read_body(request)
-        given = _ToScore(**await self._bodies.read(content, key=access.key))
+        given = _ToScore(**await self._shared.bodies.read(content, key=access.key))
         if sum(map(len, [*given.answers, given.question or ""])) > _LONGEST:
             raise Fault(400, f"expected at most {_LONGEST} characters to compare")
         settings = self._settings[access.policy]
@@ -222,7 +220,7 @@ class Service:
             method=settings.method,
             similarity=settings.similarity,
         )
-        async with self._scoring:  # in a daemon, which does not hold up an exit
+        async with self._shared.scoring:  # in a daemon, which does not hold up an exit
             found: Score = await asyncio.wrap_future(in_daemon_thread(work))
         names = ("uncertainty", "disagreement", "self_check", "method", "similarity")
         return JSON(
@@ -232,9 +230,10 @@ class Service:
             }
         )
 
-    async def _assess(self, request: Request, access: Access) -> Response:
+    async def assess(self, request: Request, access: Access) -> Response:
+        """Assess an answer that the client may send."""
         content = await read_body(request)
-        body = await self._bodies.read(content, key=access.key)
+        body = await self._read(content, access)
         self._check_context(body, access)
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
@@ -251,44 +250,34 @@ class Service:
         return JSON(assessment.to_metadata())
 
 
-async def _events(
-    opening: Awaitable[Any], end: bytes, secret: str | None
-) -> AsyncGenerator[bytes]:
-    async with await opening as stream:
-        async for part in stream:
-            yield event_of(_fields(part, secret))
-    yield end
+Handle = Callable[[Service, Request, Access], Awaitable[Response]]
 
 
-def _fields(answer: Any, secret: str | None) -> dict[str, Any]:  # noqa: ANN401 - of whatever API
-    """Return an answer or a part of one as it goes out."""
-    with readable():
-        fields: dict[str, Any] = answer.to_dict(mode="json", warnings=False)
-    record = fields.get("snne_guard")
-    for place in (fields, fields.get("response") or {}):
-        if place.get("error"):
-            place["error"] = without(secret, place["error"])
-        if record is not None:
-            _sum_up(place.get("usage"), record)
-    return fields
+def guarded_routes(current: Callable[[], Service]) -> list[Route]:
+    """Return the routes of the API.
 
+    Args:
+        current: Returns the service of the configuration that holds now; a request has
+            the same one to its end.
+    """
 
-_COUNTED = ("cached_tokens", "completion_tokens", "prompt_tokens", "reasoning_tokens")
+    def endpoint(handle: Handle) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            return await current().serve(handle, request)
 
+        return serve
 
-def _sum_up(usage: Any, record: Mapping[str, Any]) -> None:  # noqa: ANN401 - upstream's
-    """Set the usage of an answer, details included, to that of its model's draws."""
-    cost = {**record["cost"]}
-    for other in record.get("other_models", {}).values():
-        cost |= {name: cost[name] - other.get(name, 0) for name in _COUNTED}
-    counts = {name: cost[name] for name in ("cached_tokens", "reasoning_tokens")}
-    counts["prompt_tokens"] = counts["input_tokens"] = cost["prompt_tokens"]
-    counts["completion_tokens"] = counts["output_tokens"] = cost["completion_tokens"]
-    counts["total_tokens"] = cost["prompt_tokens"] + cost["completion_tokens"]
-    # The usage on a fallback's answer is its own, which is no part of the cost.
-    falls_back = record["decision"] == "fallback"
-    for name, count in usage.items() if isinstance(usage, dict) else ():
-        if name in counts and isinstance(count, int):
-            usage[name] = counts[name] + falls_back * count
-        else:
-            _sum_up(count, record)
+    answered: dict[str, Handle] = {
+        **{f"/v1{path}": Service.answer for path in ANSWERS},
+        "/snne/score": Service.score,
+        "/snne/assess": Service.assess,
+    }
+    gzip = [Middleware(GZipMiddleware, minimum_size=1000)]
+    passed = endpoint(Service.forward)
+    return [
+        *(
+            Route(path, endpoint(handle), methods=["POST"], middleware=gzip)
+            for path, handle in answered.items()
+        ),
+        *(Route(path, passed, methods=[*methods]) for path, methods in PASSED),
+    ]

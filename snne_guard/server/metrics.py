@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import threading
 import time
@@ -32,12 +33,21 @@ TEXT_KEPT = 10_000
 FIELDS_KEPT = 20
 """Paths of uncertain fields that are kept of a call."""
 
+SAMPLES_KEPT, SAMPLE_KEPT = 20, 1_000
+"""Samples that are kept then, and the characters of each."""
+
+MODELS_NAMED = 50
+"""Models that have labels of their own; further ones are counted as ``other``."""
+
 LOOK_SECONDS = 0.5
 """Seconds between updates of the live page."""
 
 _TENTHS = tuple(tenth / 10 for tenth in range(1, 11))
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 _TOKENS = ("prompt", "cached", "completion", "reasoning")
+_FAILED = frozenset({"answer_failed", "cancelled"})
+_OTHER = "other"
+_NAME = re.compile(r"[\w.:/@+-]{1,100}", re.ASCII)
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -55,27 +65,31 @@ class Metrics:
     """What the guards of one process did since it started.
 
     It is safe to share between threads, and keeps numbers only, of bounded size:
-    counters, the last hour minute by minute, and the last hundred calls.
+    counters, the last hour minute by minute, and the last hundred calls. A model has a
+    label once it has answered; what clients make up and never answers is ``other``.
 
     Args:
         show_texts: Whether these calls are kept with the question and the answer, cut
-            to 10,000 characters each, withheld answers included.
+            to 10,000 characters each, withheld answers included, and the samples.
 
     Attributes:
         closed: Whether the event streams should end, so that the server can stop.
+        thresholds: The largest u that each policy with a threshold accepts.
 
     Example:
         >>> from snne_guard.types import Assessment
         >>> metrics = Metrics()
         >>> metrics.count("default", Assessment(id="a", answer=None, decision="flag"))
-        >>> 'calls_total{decision="flag",policy="default"} 1.0' in metrics.text()
-        True
+        >>> print(metrics.text().splitlines()[2].partition("{")[2])
+        decision="flag",key="",model="other",policy="default"} 1.0
     """
 
     def __init__(self, *, show_texts: bool = False) -> None:
         self.closed = False
+        self.thresholds: dict[str, float] = {}
         self._show_texts = show_texts
         self._lock = threading.Lock()
+        self._models: set[str] = set()
         self._calls: deque[dict[str, Any]] = deque(maxlen=CALLS_KEPT)
         self._minutes: deque[tuple[int, defaultdict[str, float]]] = deque(
             maxlen=MINUTES_KEPT
@@ -83,37 +97,56 @@ class Metrics:
         self._registry = prometheus.CollectorRegistry()  # several servers count apart
         counter = partial(prometheus.Counter, registry=self._registry)
         histogram = partial(prometheus.Histogram, registry=self._registry)
-        meaning = "Guarded calls by what was decided; none: no threshold is set."
-        self._decisions = counter("snne_guard_calls", meaning, ["policy", "decision"])
+        who = ["policy", "key", "model"]
+        meaning = (
+            "Guarded calls by what was decided; none: no threshold is set; failed: no "
+            "answer was decided on, as the upstream failed or the client left."
+        )
+        self._decisions = counter("snne_guard_calls", meaning, [*who, "decision"])
         meaning = "Uncertainty u of the scored calls."
-        name = "snne_guard_uncertainty"
-        self._uncertainty = histogram(name, meaning, ["policy"], buckets=_TENTHS)
+        name, by = "snne_guard_uncertainty", ["policy", "model"]
+        self._uncertainty = histogram(name, meaning, by, buckets=_TENTHS)
         meaning = "Wall time from the first request to the decision."
         name = "snne_guard_call_seconds"
-        self._seconds = histogram(name, meaning, ["policy"], buckets=_SECONDS)
+        self._seconds = histogram(name, meaning, by, buckets=_SECONDS)
         meaning = "Tokens of all draws; prompt includes cached, completion reasoning."
-        self._tokens = counter("snne_guard_tokens", meaning, ["policy", "kind"])
+        self._tokens = counter("snne_guard_tokens", meaning, [*who, "kind"])
         meaning = "What the tokens cost at the given prices."
-        self._money = counter("snne_guard_money", meaning, ["policy"])
+        self._money = counter("snne_guard_money", meaning, who)
         meaning = "Requests that the upstream failed, by the status that clients got."
         self._failures = counter("snne_guard_upstream_errors", meaning, ["status"])
+        meaning = "Requests by address and status; 499: the client left."
+        by = ["route", "status"]
+        self._responses = counter("snne_guard_responses", meaning, by)
+        meaning = "Lines of the decision log that could not be written."
+        self._lost = counter("snne_guard_decision_log_failures", meaning)
 
     def upstream_error(self, status: int, /) -> None:
         """Count a request that the upstream failed, by the status that is passed on."""
         self._failures.labels(status).inc()
 
-    def count(self, policy: str, assessment: Assessment, /) -> None:
-        """Count a call of a policy."""
-        cost, decision = assessment.cost, assessment.decision or "none"
+    def responded(self, route: str, status: int, /) -> None:
+        """Count a request that has ended."""
+        self._responses.labels(route, status).inc()
+
+    def lost(self) -> None:
+        """Count a line that the decision log lacks."""
+        self._lost.inc()
+
+    def count(self, policy: str, assessment: Assessment, /, *, key: str = "") -> None:
+        """Count a call of a policy and of a key."""
+        cost, decision = assessment.cost, outcome_of(assessment)
         u, money = assessment.uncertainty, cost.money
-        self._decisions.labels(policy, decision).inc()
+        model = self._label(assessment)
+        self._decisions.labels(policy, key, model, decision).inc()
         if u is not None:
-            self._uncertainty.labels(policy).observe(u)
-        self._seconds.labels(policy).observe(cost.seconds)
+            self._uncertainty.labels(policy, model).observe(u)
+        self._seconds.labels(policy, model).observe(cost.seconds)
         for kind in _TOKENS:
-            self._tokens.labels(policy, kind).inc(getattr(cost, f"{kind}_tokens"))
+            tokens = getattr(cost, f"{kind}_tokens")
+            self._tokens.labels(policy, key, model, kind).inc(tokens)
         if money is not None:
-            self._money.labels(policy).inc(money)
+            self._money.labels(policy, key, model).inc(money)
         now = time.time()
         call = {"at": now, "policy": policy, **assessment.to_metadata()}
         if found := call.pop("fields", None):  # there may be thousands
@@ -122,10 +155,13 @@ class Metrics:
             doubted = [each["path"] for each in found if each["uncertainty"] > limit]
             call["n_fields"], call["n_uncertain_fields"] = len(found), len(doubted)
             call["uncertain_fields"] = [path[:100] for path in doubted[:FIELDS_KEPT]]
+        call["outcome"] = decision
         if self._show_texts:
             answer = assessment.answer
             call["question"] = (assessment.question or "")[:TEXT_KEPT]
             call["answer"] = ("" if answer is None else answer.text)[:TEXT_KEPT]
+            samples = assessment.samples[:SAMPLES_KEPT]
+            call["samples"] = [sample.text[:SAMPLE_KEPT] for sample in samples]
         with self._lock:
             self._calls.append(call)
             minute = int(now // 60)
@@ -137,6 +173,17 @@ class Metrics:
                 counts[f"u{min(int(10 * u), 9)}"] += 1
             if money is not None:
                 counts["money"] += money
+
+    def _label(self, assessment: Assessment) -> str:
+        """Return the name that the answer has for its model, as long as there is room.
+
+        Some upstreams answer under whatever name they are asked by.
+        """
+        name = model_name(assessment.answer and assessment.answer.model)
+        with self._lock:
+            if len(self._models) < MODELS_NAMED:
+                self._models.add(name)
+            return name if name in self._models else _OTHER
 
     def state(self) -> dict[str, Any]:
         """Return what the live page shows, as plain JSON; calls, the oldest first.
@@ -151,11 +198,30 @@ class Metrics:
                 for minute, counts in self._minutes
                 if minute > now - MINUTES_KEPT
             ]
-            return {"calls": list(self._calls), "now": 60 * now, "minutes": minutes}
+            calls = list(self._calls)
+        return {
+            "calls": calls,
+            "now": 60 * now,
+            "minutes": minutes,
+            "thresholds": self.thresholds,
+        }
 
     def text(self) -> str:
         """Return every counter in Prometheus' text format, version 0.0.4."""
         return prometheus.generate_latest(self._registry).decode()
+
+
+def outcome_of(assessment: Assessment, /) -> str:
+    """Return the decision, or why there is none: ``none`` without a threshold."""
+    if assessment.decision is not None:
+        return assessment.decision
+    failed = _FAILED.intersection(assessment.reasons)
+    return "failed" if failed or assessment.answer is None else "none"
+
+
+def model_name(name: object, /) -> str:
+    """Return a model's name if it looks like one, else ``other``: clients choose it."""
+    return name if isinstance(name, str) and _NAME.fullmatch(name) else _OTHER
 
 
 def live_routes(metrics: Metrics) -> list[Route]:

@@ -14,7 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from snne_guard.server.config import requires_keys
 from snne_guard.server.errors import Fault, fault_of
+from snne_guard.server.records import CURRENT, GONE, Records, RequestRecord
 from snne_guard.server.replies import JSON
+from snne_guard.server.tracing import request_span
 
 SECONDS_A_PART = 60.0
 """How long a part of a request's body may take; the request holds a slot meanwhile."""
@@ -22,12 +24,16 @@ SECONDS_A_PART = 60.0
 _PATH = re.compile(rb"(/[\w.:@~+-]+)+")
 """Paths that every server on the way parses alike: no encoded or empty segments."""
 
+_REQUEST_ID = re.compile(r"[\w.:@/+=-]{1,128}", re.ASCII)
+"""Ids of a client's that are kept: they go to the logs, and so hold no line breaks."""
+
 
 class Gate:
     """Lets requests in, gives each an id, and turns every error into an answer.
 
     Args:
         app: What serves them.
+        records: Writes what became of each.
         local: Whether only this machine may call. The ``Host`` must be local too, or a
             web page could call by a domain of its own that resolves to this machine.
         limit: How many calls may be in flight at once.
@@ -38,11 +44,13 @@ class Gate:
         self,
         app: ASGIApp,
         *,
+        records: Records,
         local: bool,
         limit: int = 200,
         origins: Collection[str] = (),
     ) -> None:
-        self._app, self._local, self._limit = app, local, limit
+        self._app, self._records = app, records
+        self._local, self._limit = local, limit
         self._origins = origins
         self._in_flight: set[ExitStack] = set()
 
@@ -51,29 +59,40 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id")
-        request_id = given or f"req_{uuid.uuid4().hex}"
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        kept = given if _REQUEST_ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
+        record = RequestRecord(id=kept, method=scope["method"])
+        CURRENT.set(record)
         started = False
 
         async def answer(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
-                started = True
-                MutableHeaders(scope=message).setdefault("x-request-id", request_id)
+                started, record.status = True, message["status"]
+                record.route = _route(scope)
+                MutableHeaders(scope=message).setdefault("x-request-id", record.id)
             elif not message.get("more_body"):
                 slot.close()  # a client may send its next request now
+                await self._records.end(record)
             await send(message)
 
-        with ExitStack() as slot:
+        with ExitStack() as slot, request_span(record, headers):
             try:
                 self._check(scope)
                 self._take_slot(slot, scope)
                 await self._while_there(scope, receive, answer)
             except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
                 fault = fault_of(error)
+                if fault.status >= 500:  # noqa: PLR2004 - as HTTP has it
+                    record.error = record.error or type(error).__name__
                 if not started:  # else the server closes the connection
                     response = JSON(fault.body, fault.status, fault.headers)
                     await response(scope, receive, answer)
+            finally:
+                if not record.ended and record.error is None:
+                    record.status, record.route = GONE, _route(scope)
+                await self._records.end(record)
 
     async def _while_there(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, and stop if its client disconnects."""
@@ -103,7 +122,8 @@ class Gate:
 
     def _check(self, scope: Scope) -> None:
         path: bytes = scope.get("raw_path") or scope["path"].encode()
-        if not _PATH.fullmatch(path) or {b".", b".."} & {*path.split(b"/")}:
+        about = path == b"/" and scope["method"] in {"GET", "HEAD"}
+        if not (about or _PATH.fullmatch(path)) or {b".", b".."} & {*path.split(b"/")}:
             raise Fault(404, "this address is not served")
         if not self._local:
             return
@@ -127,6 +147,12 @@ class Gate:
             raise Fault(429, message, code="too_many_requests", headers=wait)
         self._in_flight.add(slot)
         slot.callback(self._in_flight.discard, slot)
+
+
+def _route(scope: Scope) -> str:
+    """Return the address as the server knows it, without what the client chose."""
+    route: str = getattr(scope.get("route"), "path", "other")
+    return route
 
 
 def _is_local(scope: Scope) -> bool:

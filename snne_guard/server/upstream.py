@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import AsyncGenerator, Collection, Generator
 from contextlib import aclosing, contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -13,6 +15,9 @@ from starlette.requests import Request
 
 from snne_guard.server.keys import Access
 from snne_guard.server.replies import ClosingStream
+from snne_guard.server.tracing import upstream_context
+
+_log = logging.getLogger("snne_guard.server")
 
 T = TypeVar("T")
 
@@ -140,11 +145,18 @@ class UpstreamClient(httpx2.AsyncClient):
         """Send a request, as the class above does."""
         pool = self._pools[self._opening // _AT_ONCE % _POOLS]
         self._opening += 1
+        began = time.monotonic()
         try:
             reply = await pool.send(request, stream=True, **options)
             reply.__class__ = _Reply
+            if reply.is_error:
+                _log_failure(request, began, status=reply.status_code)
             if not stream:
                 await reply.aread()
+        except Exception as error:
+            _log_failure(request, began, error=type(error).__name__)
+            raise
+        else:
             return reply
         finally:
             self._opening -= 1
@@ -153,6 +165,14 @@ class UpstreamClient(httpx2.AsyncClient):
         """Close all connections."""
         for pool in self._pools:
             await pool.aclose()
+
+
+def _log_failure(request: httpx2.Request, began: float, **what: object) -> None:
+    """Log which upstream failed, after how long and how; a path may name a file."""
+    seconds = round(time.monotonic() - began, 4)
+    host = request.url.netloc.decode("ascii")
+    fields = {"upstream": host, "seconds": seconds, **what}
+    _log.warning("the upstream failed", extra={"fields": fields})
 
 
 def draw_headers(request: Request, access: Access) -> dict[str, Any]:
@@ -165,7 +185,7 @@ def draw_headers(request: Request, access: Access) -> dict[str, Any]:
     for name in _ACCOUNTS:
         chosen = given.get(name) if access.secret is None else None
         headers[name] = chosen or openai.Omit()
-    return headers
+    return headers | upstream_context(given)
 
 
 async def forward(
@@ -195,6 +215,9 @@ async def forward(
         headers = [each for each in headers if each[0] in _SENT_WITH_OWN_KEY]
     if chunked := "transfer-encoding" in request.headers:
         headers = [each for each in headers if each[0] != b"content-length"]
+    context = upstream_context(request.headers)
+    headers = [each for each in headers if each[0].decode("latin-1") not in context]
+    headers += [(name.encode(), value.encode()) for name, value in context.items()]
     if access.authorization is not None:
         headers.append((b"authorization", access.authorization.encode("latin-1")))
     place = upstream + request.scope["path"].removeprefix("/v1")

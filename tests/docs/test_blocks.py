@@ -15,11 +15,12 @@ import asyncio
 import inspect
 import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -71,9 +72,15 @@ class Block:
     output: str | None
 
 
-def blocks(page: Path, *, port: int = 8484) -> list[Block]:
-    """Return the blocks of a page, with another port for the server to listen on."""
-    text = page.read_text(encoding="utf-8").replace("8484", str(port))
+PORTS = ("8484", "8485", "8486")
+"""Ports on which the servers of a page listen; theirs may be taken."""
+
+
+def blocks(page: Path, *, ports: Mapping[str, str] | None = None) -> list[Block]:
+    """Return the blocks of a page, with other ports for its servers to listen on."""
+    text = page.read_text(encoding="utf-8")
+    for port, other in (ports or {}).items():
+        text = re.sub(rf"\b{port}\b", other, text)
     return [
         Block(
             language=found["language"],
@@ -110,8 +117,8 @@ def test_blocks_run_and_print_what_stands_below_them(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    port = free_port()
-    monkeypatch.setenv("SNNE_GUARD_PORT", str(port))  # its own may be taken
+    ports = {port: str(free_port()) for port in PORTS}
+    monkeypatch.setenv("SNNE_GUARD_PORT", ports["8484"])
     if page.name in EMBEDDED:
         request.getfixturevalue("embedded")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -119,7 +126,8 @@ def test_blocks_run_and_print_what_stands_below_them(
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     namespace: dict[str, Any] = {"model": ChatOpenAI(model="gpt-4.1-mini")}
     with asyncio.Runner() as runner, ExitStack() as background:
-        for block in blocks(page, port=port):
+        background.callback(end_left_over, tmp_path)
+        for block in blocks(page, ports=ports):
             if block.mark.startswith("not run"):
                 continue
             if block.language == "python":
@@ -151,9 +159,23 @@ def run(
 
 def run_in_shell(block: Block) -> str:
     command = ["bash", "-euc", block.text]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - likewise
+    done = subprocess.run(  # noqa: S603 - likewise
+        command,
+        stdin=subprocess.DEVNULL,  # nobody is there to answer
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert done.returncode == 0, f"line {block.line}: {done.stderr}"
     return done.stdout
+
+
+def end_left_over(folder: Path) -> None:
+    """End a server that a block has started where a later one did not come to it."""
+    for file in folder.glob("*.pid"):
+        with suppress(ProcessLookupError):
+            os.kill(int(file.read_text()), signal.SIGKILL)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import hashlib
 import re
 import socket
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ from starlette.routing import Route
 from snne_guard.server import create_app, load_config
 from tests.support.asgi import listening
 
-__all__ = ["Echo", "Running", "echo", "key", "port_of", "raw", "serving"]
+__all__ = ["Echo", "Running", "echo", "key", "port_of", "process", "raw", "serving"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,20 @@ def serving(upstream: str, **settings: Any) -> Iterator[Running]:
     """Run the server in a thread."""
     with listening(create_app(load_config(upstream=upstream, **settings))) as port:
         yield Running(port=port)
+
+
+@contextmanager
+def process(
+    *options: str, program: Sequence[str] = ("-m", "snne_guard")
+) -> Iterator[tuple[subprocess.Popen[str], Running]]:
+    """Run the command until it says where it listens."""
+    command = [sys.executable, *program, "serve", "--port", "0", *options]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as running:  # noqa: S603 - our own
+        try:
+            yield running, Running(port=port_of(running))
+        finally:
+            running.kill()
 
 
 def port_of(process: subprocess.Popen[str]) -> int:

@@ -54,10 +54,35 @@ def test_calls_are_counted_by_decision_and_policy() -> None:
         metrics.count("strict", assessment(decision="refuse"))
     calls = {key: n for key, n in samples(metrics).items() if key[0] == "calls_total"}
     assert calls == {
-        ("calls_total", "accept", "p"): 1,
-        ("calls_total", "none", "p"): 1,
-        ("calls_total", "refuse", "strict"): 2,
+        ("calls_total", "accept", "", "other", "p"): 1,
+        ("calls_total", "none", "", "other", "p"): 1,
+        ("calls_total", "refuse", "", "other", "strict"): 2,
     }
+
+
+@pytest.mark.parametrize("reason", ["answer_failed", "cancelled"])
+@pytest.mark.parametrize("threshold", [None, 0.4])
+def test_a_call_that_failed_is_a_failure_and_not_measured(
+    reason: str, threshold: float | None
+) -> None:
+    failed = assessment(threshold=threshold, decision=None, reasons=(reason,))
+    metrics = counted(failed, assessment(1, decision=None, answer=None))
+    assert samples(metrics)["calls_total", "failed", "", "other", "p"] == 2
+    assert [call["outcome"] for call in metrics.state()["calls"]] == ["failed"] * 2
+
+
+def test_a_fallback_for_an_answer_that_failed_is_a_fallback() -> None:
+    metrics = counted(assessment(decision="fallback", reasons=("answer_failed",)))
+    assert samples(metrics)["calls_total", "fallback", "", "other", "p"] == 1
+
+
+def test_models_are_named_as_they_answer_and_bounded() -> None:
+    names = [f"model-{n}" for n in range(200)]
+    odd = ["", "two words", "x" * 500, 'a"} 1\nfake{b="', "gpt\n"]
+    replies = [Reply(text="a", model=name) for name in (*names, *odd, None)]
+    metrics = counted(*(assessment(answer=reply) for reply in (*replies, *replies)))
+    calls = {k[3]: n for k, n in samples(metrics).items() if k[0] == "calls_total"}
+    assert calls == {**dict.fromkeys(names[:50], 2), "other": 2 * 156}
 
 
 def test_u_seconds_tokens_money_and_upstream_errors_are_summed() -> None:
@@ -74,10 +99,12 @@ def test_u_seconds_tokens_money_and_upstream_errors_are_summed() -> None:
     metrics.upstream_error(502)
     read = samples(metrics)
     kinds = ("prompt", "cached", "completion", "reasoning")
-    assert [read["tokens_total", kind, "p"] for kind in kinds] == [200, 120, 40, 14]
-    assert read["money_total", "p"] == 0.5
-    assert read["call_seconds_sum", "p"] == 7
-    assert (read["uncertainty_count", "p"], read["uncertainty_sum", "p"]) == (1, 0.25)
+    tokens = [read["tokens_total", "", kind, "other", "p"] for kind in kinds]
+    assert tokens == [200, 120, 40, 14]
+    assert read["money_total", "", "other", "p"] == 0.5
+    assert read["call_seconds_sum", "other", "p"] == 7
+    u = [read[f"uncertainty_{what}", "other", "p"] for what in ("count", "sum")]
+    assert u == [1, 0.25]
     assert read["upstream_errors_total", "502"] == 1
 
 
@@ -90,18 +117,21 @@ def test_the_last_hundred_calls_are_kept_as_numbers() -> None:
     ]
     call = state["calls"][0]
     assert call.pop("at") == pytest.approx(time.time(), abs=60)
-    assert call == {"policy": "p", **calls[30].to_metadata()}
+    fields = {"policy": "p", "outcome": "accept"}
+    assert call == {**fields, **calls[30].to_metadata()}
     assert HIDDEN not in json.dumps(state)
     assert HIDDEN not in metrics.text()
 
 
 def test_texts_are_kept_where_they_are_shown_and_cut() -> None:
     long = Reply(text="y" * 1_000_000)
-    withheld = assessment(1, answer=long, decision="refuse")
+    samples = (Reply(text="z" * 50_000),) * 100
+    withheld = assessment(1, answer=long, samples=samples, decision="refuse")
     metrics = counted(withheld, assessment(answer=None, question=None), show_texts=True)
     first, broken_off = metrics.state()["calls"]
     assert (first["question"], first["answer"]) == (HIDDEN, "y" * 10_000)
     assert broken_off["question"] == broken_off["answer"] == ""
+    assert first["samples"] == ["z" * 1_000] * 20
 
 
 def test_an_hour_is_counted_minute_by_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,20 @@ def test_it_shows_the_calls_as_numbers(
     assert browser.console() == []
 
 
+def test_a_fresh_page_knows_the_thresholds_and_failures_are_told(
+    browser: Browser, metrics: Metrics, url: str
+) -> None:
+    metrics.thresholds = {"standard": 0.4, "strict": 0.2}
+    browser.open(url)
+    browser.shows("accepted up to: standard 0.400, strict 0.200")
+    failed = {"decision": None, "answer": None, "uncertainty": None}
+    metrics.count("strict", assessment(1, **failed, reasons=("answer_failed",)))
+    until(lambda: len(browser.rows()) == 1)
+    assert browser.rows()[0][1] == "failed"
+    browser.shows("failed 1")
+    assert browser.console() == []
+
+
 def test_nothing_else_is_loaded_or_runs(browser: Browser, url: str) -> None:
     browser.open(url)
     browser.shows("live")
@@ -230,7 +244,9 @@ def test_hostile_texts_are_shown_and_do_nothing(
     browser: Browser, metrics: Metrics, url: str
 ) -> None:
     for text, answer in ((HOSTILE, "x" * 1_000_000), (RTL, RTL)):
-        given = {"id": text, "question": text, "reasons": (HOSTILE, RTL)}
+        drawn: Any = (Reply(text=HOSTILE), Reply(text=RTL))
+        given: Any = {"id": text, "question": text, "reasons": (HOSTILE, RTL)}
+        given["samples"] = drawn
         metrics.count(HOSTILE, assessment(1, answer=Reply(text=answer), **given))
     metrics.count(HOSTILE, assessment(3, question=None, answer=None))
     browser.open(url, width=360)
@@ -240,7 +256,7 @@ def test_hostile_texts_are_shown_and_do_nothing(
     browser.run(f"{details}.forEach((each) => {{ each.open = true }})")
     shown = browser.ask(f"{details}.map((each) => each.textContent)")
     assert shown[0] == "no questionquestionnoneanswernone"
-    assert shown[1] == f"{RTL}question{RTL}answer{RTL}"
+    assert shown[1] == f"{RTL}question{RTL}answer{RTL}sample 1{HOSTILE}sample 2{RTL}"
     assert f"question{HOSTILE}answerxxx" in shown[2]
     assert browser.ask("document.querySelector('main img, main script')") is None
     assert browser.ask("document.title") == "snne-guard live"

@@ -1,0 +1,148 @@
+"""What is known of each request, and where it is written when it ends."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from snne_guard.engine import answer_settings
+from snne_guard.engine.tasks import in_thread
+from snne_guard.evaluation.decision_log import DecisionLog
+from snne_guard.server.metrics import Metrics, model_name
+from snne_guard.settings import GuardSettings
+from snne_guard.types import Assessment
+
+_log = logging.getLogger("snne_guard.server")
+
+_UNSET = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
+
+_PROBED = frozenset({"/health", "/ready", "/metrics"})
+"""Addresses that machines ask every few seconds."""
+
+GONE = 499
+"""Status, in logs alone, of a request whose client left before it was answered."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestRecord:
+    """What is known of one request.
+
+    Attributes:
+        id: The request id, the client's own where it sent one.
+        method: The HTTP method.
+        route: The address as the server knows it; ``other`` for any that it does not.
+        key: Name of the key, blank where there is none.
+        policy: Name of the policy, blank where none holds.
+        status: HTTP status that the client got.
+        error: What went wrong, as the name of an exception, also inside a stream.
+        assessment: The guarded call that it led to.
+        fields: What the decision log says of the call besides.
+        started: When it came, by ``time.monotonic()``.
+    """
+
+    id: str
+    method: str
+    route: str = "other"
+    key: str = ""
+    policy: str = ""
+    status: int = GONE
+    error: str | None = None
+    assessment: Assessment | None = None
+    fields: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    started: float = field(default_factory=time.monotonic)
+    ended: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return round(time.monotonic() - self.started, 4)
+
+
+CURRENT: ContextVar[RequestRecord | None] = ContextVar("request", default=None)
+"""The request that this task serves."""
+
+
+def asked_fields(body: Mapping[str, Any], settings: GuardSettings) -> dict[str, Any]:
+    """Return what the decision log says of what a client asks for."""
+    names = ("messages", "instructions", "input")
+    calibration: Any = settings.calibration
+    turn = settings.self_check_used
+    return {
+        "n": settings.n,
+        "calibration": calibration and calibration.checksum,
+        "model": model_name(body.get("model")),
+        "prompt": {name: body[name] for name in names if name in body},
+        "settings": {
+            "model": body.get("model"),
+            "temperature": settings.temperature,
+            "samples": settings.n_samples,
+            "self_check": turn and turn.prompt,
+            "views": [view.name for view in settings.drawn_views] or None,
+            "other_models": [*settings.other_models] or None,
+            **answer_settings({**_UNSET, **body}),
+        },
+    }
+
+
+class Records:
+    """Writes what became of each request to the logs and the metrics.
+
+    Args:
+        metrics: Counts requests and calls.
+        decisions: The decision log; None: there is none.
+    """
+
+    def __init__(self, metrics: Metrics, decisions: DecisionLog | None) -> None:
+        self.metrics, self.decisions = metrics, decisions
+
+    async def on_assessment(self, assessment: Assessment, /) -> None:
+        """Count a call, as an observer of every guard; its line is written at the end.
+
+        It is async so that it runs in the request's own task.
+        """
+        record = CURRENT.get()
+        if record is None:
+            return
+        record.assessment = assessment
+        self.metrics.count(record.policy, assessment, key=record.key)
+
+    async def end(self, record: RequestRecord) -> None:
+        """Write what became of a request, once."""
+        if record.ended:
+            return
+        record.ended = True
+        call = record.assessment
+        self.metrics.responded(record.route, record.status)
+        known = {
+            "request_id": record.id,
+            "method": record.method,
+            "route": record.route,
+            "status": record.status,
+            "seconds": record.seconds,
+            "key": record.key,
+            "policy": record.policy,
+            "assessment_id": call and call.id,
+            "decision": call and call.decision,
+        }
+        if record.error is not None:
+            failed = {**known, "error": record.error}
+            _log.error("request failed", extra={"fields": failed})
+        level = logging.DEBUG if record.route in _PROBED else logging.INFO
+        _log.log(level, "request", extra={"fields": known})
+        if self.decisions is not None and call is not None:
+            write = partial(
+                self.decisions.write,
+                call,
+                request_id=record.id,
+                key=record.key,
+                policy=record.policy,
+                status=record.status,
+                **record.fields,
+            )
+            if not await in_thread(write):  # a disk may be slow
+                self.metrics.lost()
