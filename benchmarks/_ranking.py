@@ -127,13 +127,13 @@ def _figures(
         for name, run in scores.items()
     }
     return {
-        name: _auroc(u, questions.wrong, times)
+        name: resampled_auroc(u, questions.wrong, times)
         for name, u in values.items()
         if not np.isnan(u).any()
     }
 
 
-def _auroc(u: FloatArray, wrong: BoolArray, times: FloatArray) -> FloatArray:
+def resampled_auroc(u: FloatArray, wrong: BoolArray, times: FloatArray) -> FloatArray:
     """Return the AUROC in each draw; ``times``: how often it has each question."""
     above = u[wrong][:, None] > u[~wrong]
     wins = above + 0.5 * (u[wrong][:, None] == u[~wrong])

@@ -1,4 +1,4 @@
-"""An agent with a tool: its tool calls pass, its final answer is measured.
+"""An agent with a tool: its calls pass, its answer is held against what came back.
 
 python examples/agent.py
 """
@@ -56,7 +56,12 @@ settings: dict[str, Any] = {
     "stop": ["\n", "."],
 }
 agent = create_agent(
-    model=SNNEGuard(CallsToolFirst(**settings), threshold=0.5),
+    model=SNNEGuard(
+        CallsToolFirst(**settings),
+        threshold=0.5,
+        context="tool_messages",
+        min_grounded=0.3,
+    ),
     tools=[opening_hours],
     system_prompt="Answer in one short sentence.",
 )
@@ -67,4 +72,5 @@ for message in result["messages"]:
     record = message.response_metadata.get("snne_guard")
     if record is not None:
         print(f"  decision {record['decision']}, reasons {record['reasons']}")
+        print(f"  grounded {record['grounded']}")
 print("tool runs:", len(runs))

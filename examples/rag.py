@@ -1,4 +1,4 @@
-"""Questions about documents: retrieval runs once, only the model is asked again.
+"""Questions about documents: retrieval runs once, and what it finds supports answers.
 
 python examples/rag.py
 """
@@ -58,7 +58,12 @@ prompt = ChatPromptTemplate.from_messages(
     [("system", "Answer in one short sentence. {context}"), ("user", "{question}")]
 )
 model = embedded_model(temperature=0, seed=1, max_tokens=64, stop=["\n", "."])
-guard = SNNEGuard(model, threshold=0.5)
+guard = SNNEGuard(
+    model,
+    threshold=0.5,
+    min_grounded=0.3,
+    context=lambda messages: messages[0].text.partition("sentence. ")[2],
+)
 
 chain = RunnablePassthrough.assign(sources=retrieve) | RunnablePassthrough.assign(
     answer=RunnablePassthrough.assign(context=read) | prompt | guard
@@ -70,4 +75,5 @@ print("answer:", result["answer"].text)
 print("sources:", ", ".join(source.metadata["source"] for source in result["sources"]))
 print("searches:", len(searches))
 print("replies compared:", record["n_used"])
+print("grounded:", record["grounded"])
 print("decision:", record["decision"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from itertools import cycle, islice
 from os import PathLike
 from types import NoneType
-from typing import Any, Self, TypedDict, get_args
+from typing import Any, Self, get_args
 
 from snne_guard.checks import (
     check_choice,
@@ -27,10 +27,18 @@ from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.cutting import cutters
+from snne_guard.spans.documents import (
+    CLIENT,
+    check_documents,
+    documents_of,
+    source_of,
+)
+from snne_guard.spans.grounding import resolve_grounding
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
     Assessment,
     DecideOn,
+    Grounding,
     Observer,
     OnError,
     OnUncertain,
@@ -68,41 +76,6 @@ def is_disabled() -> bool:
     return given.lower() in {"1", "true", "yes", "on"}
 
 
-class GuardOptions(TypedDict, total=False):
-    """The options that all guards take; ``SNNEGuard`` says what each means.
-
-    The types of a fallback and of other models differ from door to door, so they are
-    not among them.
-    """
-
-    n: int | None
-    threshold: float | tuple[float, float] | None
-    calibration: Calibration | str | PathLike[str] | None
-    on_uncertain: OnUncertain | Callable[[Assessment], Any]
-    refusal: str | None
-    on_error: OnError
-    method: str | Method | None
-    similarity: str | Similarity | None
-    temperature: float | None
-    question: Callable[[list[Any]], str | None] | None
-    tool_calls: ToolCalls
-    min_replies: int | None
-    schedule: Schedule
-    timeout: float | None
-    sample_timeout: float | None
-    max_concurrency: int | None
-    sample_rate: float
-    prices: Prices | Mapping[str, Prices] | None
-    observers: Sequence[Observer]
-    self_check: bool | SelfCheck | None
-    views: Sequence[str | View] | None
-    spans: bool | str | SpanSimilarity
-    span_threshold: float | None
-    field_threshold: float | None
-    decide_on: DecideOn
-    context: str | Callable[[list[Any]], str | None] | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardSettings:
     """The options of a guard, as ``SNNEGuard`` documents them, and one more.
@@ -113,6 +86,8 @@ class GuardSettings:
         self_check_used: The self-check, None where there is none.
         span_similarity: What compares parts of the answer with the samples: a function,
             or ``"judge"`` for the guarded model; None without spans.
+        grounding_name: The name of what compares the answer with its documents.
+        ground_by: Its function; None for words and the judge.
         drawn_views: The views that samples are drawn in, in turn.
         sample_views: The view of each sample, None without views.
         policy: Turns an uncertainty into a decision.
@@ -148,11 +123,15 @@ class GuardSettings:
     span_threshold: float | None = None
     field_threshold: float | None = None
     decide_on: DecideOn = "answer"
-    context: str | Callable[[Any], str | None] | None = None
+    context: str | Sequence[Any] | Callable[[Any], Any] | None = None
+    min_grounded: float | None = None
+    grounding: str | Grounding = "words"
     other_models: Sequence[str] = ()
     include_answer: bool = True
     self_check_used: SelfCheck | None = field(init=False, repr=False)
     span_similarity: SpanSimilarity | str | None = field(init=False, repr=False)
+    grounding_name: str = field(init=False, repr=False)
+    ground_by: Grounding | None = field(init=False, repr=False)
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
@@ -177,6 +156,9 @@ class GuardSettings:
         self._set("sample_views", tuple(in_turn))
         self._set("policy", self._policy())
         self._set("span_similarity", self._span_similarity())
+        name, ground_by = resolve_grounding(self.grounding)
+        self._set("grounding_name", name)
+        self._set("ground_by", ground_by)
         if isinstance(self.calibration, Calibration) and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
         # Some views leave no log-probabilities, and those of two models do not compare.
@@ -256,15 +238,16 @@ class GuardSettings:
         given = self.similarity
         return method.default_similarity if given is None else given
 
-    def context_of(self, messages: Sequence[Any], /) -> str | None:
-        """Return the text that the model was given to answer from, None if unknown.
+    def settings_of_call(self, given: object, /) -> dict[str, str]:
+        """Return what a calibration compares of the documents that came with a call."""
+        own = given is not None and self.min_grounded is not None
+        return {"context_from": CLIENT} if own else {}
 
-        Raises:
-            ConfigurationError: The user's function returned no text.
-        """
-        given = self.context(messages) if callable(self.context) else self.context
-        _check_kind(given, str, NoneType, what="the context")
-        return given
+    def context_of(
+        self, messages: Sequence[Any], /, given: object = None
+    ) -> str | None:
+        """Return the documents of a call, as ``documents_of`` does."""
+        return documents_of(self.context, messages, given)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
@@ -281,9 +264,13 @@ class GuardSettings:
             return
         method, turn = resolve_method(self.method, logprobs=True), self.self_check_used
         name, _ = resolve_similarity(self.similarity_for(method))
+        grounds = self.min_grounded is not None
         self.calibration.check(
             {
                 **known,
+                "min_grounded": self.min_grounded,
+                "grounding": self.grounding_name if grounds else None,
+                "context_from": source_of(self.context) if grounds else None,
                 "n": self.n,
                 "include_answer": self.include_answer,
                 "temperature": self.temperature,
@@ -385,15 +372,20 @@ class GuardSettings:
 
     def _span_similarity(self) -> SpanSimilarity | str | None:
         if self.spans is False:
-            if self.span_threshold is not None or self.context is not None:
-                msg = "span_threshold and context have no effect with spans=False"
+            if self.span_threshold is not None:
+                msg = "span_threshold has no effect with spans=False"
                 raise ConfigurationError(msg)
-            return None
+            if self.min_grounded is None:
+                if self.context is not None:
+                    msg = "context has no effect with spans=False and no min_grounded"
+                    raise ConfigurationError(msg)
+                return None
         cutters()  # so that a missing extra is an error here and not in a call
         if self.span_threshold is not None:
             Threshold.fixed(self.span_threshold)
-        if self.context is not None and not isinstance(self.context, str):
-            check_function(self.context, what="context, unless it is a text,")
+        check_documents(self.context)
+        if self.spans is False:
+            return None
         given = None if self.spans is True else self.spans
         return given if given == "judge" else resolve_span_similarity(given)
 
@@ -416,6 +408,7 @@ class GuardSettings:
             raise ConfigurationError(msg)
         policy = Policy(
             threshold=pair[0],
+            min_grounded=self.min_grounded,
             refuse_above=pair[1],
             on_uncertain=self.on_uncertain,
             on_error=self.on_error,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from snne_guard._version import __version__
 from snne_guard.cost import Cost, RequestCost
@@ -35,8 +35,19 @@ DecideOn = Literal["answer", "worst_field"]
 Schedule = Literal["concurrent", "answer_first"]
 """Whether samples are drawn together with the answer or after it."""
 
+Grounding = Callable[[Sequence[str], str], ArrayLike]
+"""Takes ``m`` sentences and the documents as one text, and returns ``m`` numbers in
+[0, 1]: 1 where the documents say it, 0 where they do not."""
+
+ContextFrom = Literal["function", "text", "tool_messages", "client"]
+"""Where the documents of a call come from: a guard's option ``context``."""
+
 REASONS: dict[str, str] = {
     "no_threshold": "no threshold is set, so nothing was decided",
+    "no_context": "there are no documents that could support the answer",
+    "ungrounded": "the documents support the answer less than min_grounded, or unknown",
+    "other_language": "answer and documents differ in language: words tell nothing",
+    "grounding_failed": "what compares the answer with the documents failed",
     "disabled": "SNNE_GUARD_DISABLED is set: the bare model answered",
     "not_sampled": "the call is outside the share that sample_rate samples",
     "cancelled": "the call was cancelled or broke off; the cost is that up to then",
@@ -187,7 +198,10 @@ class Span:
         end: Where it ends; ``text[start:end]`` is the part.
         uncertainty: In [0, 1]. 0: every sample says it; 1: none does.
         supported: How many samples say it, by a match above 0.5.
-        grounded: How far the context says it, in [0, 1]; None without a context.
+        grounded: How far the context supports it, in [0, 1]; None without a context,
+            or where words cannot tell.
+        missing: Where numbers and names stand that are nowhere in the context, as
+            pairs of start and end in the delivered text.
     """
 
     start: int
@@ -195,10 +209,12 @@ class Span:
     uncertainty: float
     supported: int
     grounded: float | None = None
+    missing: tuple[tuple[int, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict for metadata and JSON."""
         record = {each.name: getattr(self, each.name) for each in fields(self)}
+        record["missing"] = [*map(list, self.missing)] or None
         return {name: value for name, value in record.items() if value is not None}
 
 
@@ -270,6 +286,9 @@ class Assessment:
             compared.
         field_threshold: Largest uncertainty of a field that is not marked, None when
             none is set.
+        grounded: How far the context supports the answer, in [0, 1]: as far as its
+            least supported part. None without a context, or where that is unknown.
+        min_grounded: Least ``grounded`` that is accepted, None when none is set.
     """
 
     id: str
@@ -297,6 +316,8 @@ class Assessment:
     span_threshold: float | None = None
     fields: tuple[Field, ...] | None = None
     field_threshold: float | None = None
+    grounded: float | None = None
+    min_grounded: float | None = None
 
     @property
     def uncertain_fields(self) -> tuple[str, ...]:
@@ -341,8 +362,10 @@ class Assessment:
                 parts["uncertain_fields"] = list(self.uncertain_fields)
         if others := self.other_models:
             parts["other_models"] = others
+        grounding = {"grounded": self.grounded, "min_grounded": self.min_grounded}
         return {
             **{name: getattr(self, name) for name in _IN_METADATA},
+            **(grounding if any(v is not None for v in grounding.values()) else {}),
             "reasons": list(self.reasons),
             "cost": self.cost.to_dict(),
             "version": __version__,

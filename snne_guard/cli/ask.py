@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -38,6 +39,12 @@ def ask(
     spans: Annotated[
         bool, typer.Option("--spans", help="Show the uncertainty of each sentence.")
     ] = False,
+    context: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="File with the text to answer from."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.")
     ] = False,
@@ -54,6 +61,10 @@ def ask(
     from snne_guard.langchain import SNNEGuard
 
     check_outputs([], save_svg)
+    given = None if context is None else context.read_text("utf-8", "replace")
+    if given is not None:
+        spans, before = True, f"Answer from this text alone:\n{given}"
+        system = f"{system}\n\n{before}" if system else before
     length: dict[str, Any] = {}
     if spans and model == "embedded":  # which answers in a word otherwise
         length = {"max_tokens": 160, "stop": ()}
@@ -66,6 +77,7 @@ def ask(
         similarity=similarity,
         self_check=self_check,
         spans=spans,
+        context=given,
     )
     with asking(f"asking for {n} replies"):
         asked = [*messages_before(model, system), ("human", question)]

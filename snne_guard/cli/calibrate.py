@@ -23,6 +23,7 @@ from snne_guard.fields import calibrate_fields
 from snne_guard.files import replace_file
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
+from snne_guard.types import ContextFrom
 
 _NO_GUARANTEE = 3
 """Exit status if the file was written, but a guard with it accepts nothing."""
@@ -89,6 +90,21 @@ def calibrate(
             '"" for none. By default all that were recorded.'
         ),
     ] = None,
+    min_grounded: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Accept only answers that their context supports this much; choose it "
+            "before you look at the labels.",
+        ),
+    ] = None,
+    grounding: Annotated[
+        str, typer.Option(help="What compares answers with their context.")
+    ] = "words",
+    context_from: Annotated[
+        ContextFrom, typer.Option(help="Where the guard's documents will come from.")
+    ] = "function",
     shard: options.Shard = None,
     fields: Annotated[
         bool,
@@ -141,6 +157,9 @@ def calibrate(
         views=None if views is None else options.names_in(views),
         other_models=None if other_models is None else options.names_in(other_models),
         model=model,
+        min_grounded=min_grounded,
+        grounding=grounding,
+        context_from=context_from,
     )
     result.calibration.save(out)
     for line in _lines(result):

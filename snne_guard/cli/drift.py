@@ -37,6 +37,7 @@ def drift(
     stored = Calibration.load(calibration)
     as_made = stored.guard_options()
     as_made.pop("temperature", None)
+    as_made["context_from"] = stored.settings.get("context_from") or "function"
     as_made["views"] = stored.settings.get("views") or [PLAIN]
     as_made["other_models"] = stored.settings.get("other_models") or []
     scores = score_recordings(

@@ -226,7 +226,8 @@ def _print(console: Console, evaluation: Evaluation) -> None:
             console,
             f"{found.sentences} sentences of {found.answers} answers, "
             f"{found.accuracy:.1%} right; AUROC {found.auroc:.3f} of all, "
-            f"{found.within:.3f} as the mean within answers",
+            f"{found.within:.3f} as the mean within answers"
+            + ("" if found.grounded is None else f"; grounded {found.grounded:.3f}"),
         )
     if evaluation.recipes is not None:
         console.print()

@@ -57,6 +57,10 @@ def assessment_page(assessment: Assessment, *, refusal: str | None) -> Table:
         page.add_row("Self-check", f"P(Yes) {p_yes:.2f}, {alone}")
     if assessment.uncertainty is not None:
         page.add_row("Spread", _bar(assessment, assessment.uncertainty))
+    if assessment.grounded is not None:
+        least = assessment.min_grounded
+        limit = "" if least is None else f", at least {least:.2f} is accepted"
+        page.add_row("Grounded", f"{assessment.grounded:.2f} in its documents{limit}")
     page.add_row("Decision", _decision(assessment, refusal))
     page.add_row("Cost", Text(cost_in_words(assessment.cost)))
     return page
@@ -113,14 +117,21 @@ def _answer(assessment: Assessment) -> Text:
 def _sentences(answer: str, assessment: Assessment) -> Table:
     """Return each sentence with its uncertainty, shaded by it."""
     table = Table.grid(padding=(0, 1))
-    table.add_column(style="cyan")
-    table.add_column(style="cyan")
+    spans = assessment.spans or ()
+    heads = ["u", "said by"]
+    heads += ["grounded"] if spans and spans[0].grounded is not None else []
+    for _ in heads:
+        table.add_column(style="cyan")
     table.add_column(overflow="fold")
-    table.add_row("u", "said by", "")
-    for span in assessment.spans or ():
+    table.add_row(*heads, "")
+    for span in spans:
         shade = [style for level, style in _SHADED if span.uncertainty > level][-1]
         text = Text(_cut(_one_line(answer[span.start : span.end])), style=shade)
-        table.add_row(f"{span.uncertainty:.2f}", str(span.supported), text)
+        missing = [_one_line(answer[start:end]) for start, end in span.missing]
+        text.highlight_words(missing, "underline")
+        figures = [f"{span.uncertainty:.2f}", str(span.supported)]
+        figures += [] if span.grounded is None else [f"{span.grounded:.2f}"]
+        table.add_row(*figures, text)
     return table
 
 

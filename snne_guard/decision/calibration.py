@@ -41,12 +41,18 @@ class _Settings:
     top_p: float | None = None
     max_tokens: int | None = None
     stop: str | list[str] | None = None
+    min_grounded: float | None = None
+    grounding: str | None = None
+    context_from: str | None = None
 
 
 SETTINGS = tuple(each.name for each in fields(_Settings))
 """Names of the settings that a calibration is bound to."""
 
-_PLAIN_OPTIONS = ("n", "include_answer", "temperature", "method", "similarity")
+_PLAIN_OPTIONS = (
+    *("n", "include_answer", "temperature", "method", "similarity"),
+    *("min_grounded", "grounding"),
+)
 
 GUARD_OPTIONS = (*_PLAIN_OPTIONS, "self_check", "views")
 """Options of a guard that it takes from its calibration where they are not given."""

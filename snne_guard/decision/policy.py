@@ -38,11 +38,16 @@ _VERDICTS: dict[OnUncertain, Verdict] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Maps an uncertainty to a verdict: accept if and only if ``u <= threshold``.
+    """Maps an uncertainty, and how far an answer is grounded, to a verdict.
+
+    Accept if and only if ``u <= threshold`` and ``grounded >= min_grounded``, as far as
+    these are set.
 
     Attributes:
         threshold: Largest ``u`` that is accepted, in [0, 1]; -1.0 accepts nothing,
-            None decides nothing.
+            None limits no ``u``.
+        min_grounded: Least ``grounded`` that is accepted, in [0, 1]; None sets no such
+            limit. Without either limit nothing is decided.
         refuse_above: Largest ``u`` that may still be delivered. Above it an answer is
             refused whatever ``on_uncertain`` says; None for no such limit.
         on_uncertain: What happens to an answer that is not accepted, or a callable
@@ -59,6 +64,7 @@ class Policy:
     """
 
     threshold: float | None = None
+    min_grounded: float | None = None
     refuse_above: float | None = None
     on_uncertain: OnUncertain | Callable[..., Any] = "flag"
     on_error: OnError = "uncertain"
@@ -67,12 +73,18 @@ class Policy:
         if not callable(self.on_uncertain):
             check_choice(self.on_uncertain, get_args(OnUncertain), what="on_uncertain")
         check_choice(self.on_error, get_args(OnError), what="on_error")
+        if self.min_grounded is not None:
+            check_number(self.min_grounded, what="min_grounded", least=0, most=1)
+        if not self.decides and self.on_uncertain != "flag":
+            msg = (
+                f"on_uncertain={self.on_uncertain!r} needs a threshold, or "
+                "min_grounded: without one the guard only measures and no answer is "
+                "ever uncertain"
+            )
+            raise ConfigurationError(msg)
         if self.threshold is None:
-            if self.on_uncertain != "flag" or self.refuse_above is not None:
-                msg = (
-                    f"on_uncertain={self.on_uncertain!r} needs a threshold: without "
-                    "one the guard only measures and no answer is ever uncertain"
-                )
+            if self.refuse_above is not None:
+                msg = "the pair (accept, refuse) needs both; got no threshold to accept"
                 raise ConfigurationError(msg)
             return
         if self.threshold != -1.0:
@@ -89,6 +101,11 @@ class Policy:
             raise ConfigurationError(msg)
 
     @property
+    def decides(self) -> bool:
+        """Whether anything is decided: whether one of the two limits is set."""
+        return self.threshold is not None or self.min_grounded is not None
+
+    @property
     def may_withhold(self) -> bool:
         """Whether an answer can fail to reach the application."""
         return (
@@ -97,33 +114,51 @@ class Policy:
             or self.on_error == "raise"
         )
 
-    def scored(self, uncertainty: float | None, /, *, covered: bool = True) -> Verdict:
+    def is_grounded(self, grounded: float | None, /) -> bool:
+        """Return whether documents support an answer enough; not where unknown."""
+        least = self.min_grounded
+        return least is None or (grounded is not None and grounded >= least)
+
+    def scored(
+        self,
+        uncertainty: float | None,
+        /,
+        *,
+        grounded: float | None = None,
+        covered: bool = True,
+    ) -> Verdict:
         """Return the verdict on an answer whose set was scored.
 
         Args:
             uncertainty: Its ``u``; None counts as uncertain.
+            grounded: How far documents support it; None counts as not at all.
             covered: Whether the threshold applies to this set. If not, the answer
                 counts as uncertain whatever its ``u``.
         """
-        if self.threshold is None:
+        if not self.decides:
             return Verdict(decision=None)
-        if covered and uncertainty is not None and uncertainty <= self.threshold:
+        limit, u = self.threshold, uncertainty
+        agreed = limit is None or (covered and u is not None and u <= limit)
+        if agreed and self.is_grounded(grounded):
             return Verdict(decision="accept")
         return self._uncertain(uncertainty)
 
-    def unscored(self) -> Verdict:
-        """Return the verdict on an answer whose set could not be scored."""
+    def unscored(self, *, grounded: float | None = None) -> Verdict:
+        """Return the verdict on an answer whose set could not be scored.
+
+        ``on_error="accept"`` speaks of ``u`` alone: the answer must be grounded still.
+        """
         if self.on_error == "raise":
             return Verdict(decision="unscored", delivery="nothing")
-        if self.threshold is None:
+        if not self.decides:
             return Verdict(decision=None)
-        if self.on_error == "accept":
+        if self.on_error == "accept" and self.is_grounded(grounded):
             return Verdict(decision="unscored")
         return self._uncertain(None)
 
     def skipped(self) -> Verdict:
         """Return the verdict on an answer that the user chose not to score."""
-        return Verdict(decision=None if self.threshold is None else "unscored")
+        return Verdict(decision="unscored" if self.decides else None)
 
     def chosen(self, word: object, /) -> Verdict:
         """Return the verdict for what the user's ``on_uncertain`` returned.

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from snne_guard.decision import Calibration
 from snne_guard.decision.policy import Verdict
+from snne_guard.engine.parts import fields_of, grounding_of, spans_of
 from snne_guard.engine.protocol import Draws, Failure, Outcome, Work
-from snne_guard.engine.request import Request
 from snne_guard.engine.state import CallState
 from snne_guard.errors import ConfigurationError, SamplingError, UncertainAnswerError
-from snne_guard.fields import score_fields
-from snne_guard.similarity.json_values import read_json
-from snne_guard.similarity.judge import judge_prompt
-from snne_guard.spans import SpanJudge, score_spans
-from snne_guard.spans.cutting import cut
-from snne_guard.types import Assessment, Field, Reply, Score, SpanSimilarity
+from snne_guard.types import Assessment, Score
 
 
 def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     """Return what becomes of the answer."""
     policy, score = call.settings.policy, call.score
-    if policy.threshold is None:
+    if not policy.decides:
         call.note("no_threshold")
+    yield from grounding_of(call)
+    if not policy.is_grounded(call.grounded):
+        call.note("ungrounded")
     if score is None:
-        verdict = policy.unscored()
+        verdict = policy.unscored(grounded=call.grounded)
     else:
-        yield from _score_fields(call)
+        yield from fields_of(call)
         covered = _is_covered(call, score)
-        if covered:
-            call.guarantees = _guarantees(call, score)
-        else:
+        if not covered:
             call.note("uncalibrated")
-        verdict = policy.scored(_decisive(call, score), covered=covered)
+        elif policy.is_grounded(call.grounded):
+            call.guarantees = _guarantees(call, score)
+        verdict = policy.scored(
+            _decisive(call, score), grounded=call.grounded, covered=covered
+        )
     replacement: Any = None
     if verdict.delivery == "replacement":
         chosen: Any = yield Work(function=partial(_choose, call, verdict))
@@ -45,7 +45,7 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     if verdict.delivery == "refusal" and call.settings.refusal is None:
         verdict = replace(verdict, delivery="nothing")
     if score is not None and verdict.delivery == "answer":
-        yield from _score_spans(call)
+        yield from spans_of(call)
     assessment = call.assess(verdict.decision)
     return Outcome(
         assessment=assessment,
@@ -56,98 +56,11 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     )
 
 
-def _score_fields(call: CallState) -> Generator[Draws | Work, Any, None]:
-    """Give each field of a structured answer its own uncertainty."""
-    answer, reply_set = call.answer, call.reply_set
-    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    result: Any = yield Work(
-        function=partial(_fields, call, (answer, *reply_set.samples)),
-        deadline=call.deadline,
-        quick=reply_set.are_short,
-    )
-    if isinstance(result, Failure):
-        call.note_failure("fields", result.error, reason="fields_failed")
-        result = ()
-    call.fields = None if result is None else tuple(result)
-
-
-def _fields(call: CallState, replies: Sequence[Reply]) -> list[Field] | None:
-    """Return the fields of the first reply, None where it is no JSON."""
-    answer, *samples = [_value_of(each, call.request) for each in replies]
-    if not isinstance(answer, dict | list):
-        return None
-    return score_fields(answer, samples, question=call.request.question)
-
-
-def _value_of(reply: Reply, request: Request) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON that a reply is: its text, its calls, or what is in its only one.
-
-    A call that is a form of the answer is what the application gets as an object.
-    """
-    if reply.tool_calls is None:
-        return read_json(reply.text)
-    calls = read_json(reply.tool_calls)
-    is_form = request.structured and not request.calls_tools(reply)
-    return calls[0]["args"] if is_form and len(calls) == 1 else calls
-
-
 def _decisive(call: CallState, score: Score) -> float | None:
     """Return the uncertainty that decides: the answer's, or that of its worst field."""
     if call.settings.decide_on == "answer" or call.fields is None:
         return score.uncertainty
     return max((each.uncertainty for each in call.fields), default=None)
-
-
-def _score_spans(call: CallState) -> Generator[Draws | Work, Any, None]:
-    """Give each part of a text that is delivered its own uncertainty, if wanted."""
-    request, reply_set, compare = (
-        call.request,
-        call.reply_set,
-        call.settings.span_similarity,
-    )
-    answer = call.answer
-    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    form = request.structured is True or request.schema
-    is_text = not (form or reply_set.has_tool_calls)
-    if compare is None or not is_text or not reply_set.samples:
-        return
-    text, samples = answer.text, [sample.text for sample in reply_set.samples]
-    if compare == "judge":
-        compare = yield from _judge(call, text, samples)
-    result: Any = yield Work(
-        function=partial(
-            score_spans,
-            text,
-            samples,
-            question=request.question,
-            context=request.context,
-            similarity=compare,
-        ),
-        deadline=call.deadline,
-    )
-    if isinstance(result, Failure):
-        call.note_failure("spans", result.error, reason="spans_failed")
-    else:
-        call.spans = tuple(result)
-
-
-def _judge(
-    call: CallState, text: str, samples: Sequence[str]
-) -> Generator[Draws | Work, Any, SpanSimilarity]:
-    """Ask the guarded model which samples support the parts of its answer."""
-    context, question = call.request.context, call.request.question
-    texts = [*samples] if context is None else [*samples, context]
-
-    def prompt() -> str | None:
-        parts = [text[start:end] for start, end in cut(text)]
-        return judge_prompt(parts, texts, question) if parts else None
-
-    asked = yield Work(function=prompt, deadline=call.deadline)
-    if isinstance(asked, str) and not call.is_late:
-        yield from call.send((call.draw("judge", turns=(text, asked)),))
-    replies = () if call.judgement is None else call.judgement.replies
-    reply = replies[0].text if replies else ""
-    return SpanJudge(lambda _: reply)
 
 
 def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
@@ -220,7 +133,9 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
 def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
     """Return what is raised in place of an answer that is withheld."""
     u = assessment.uncertainty
-    if u is None:
+    if "ungrounded" in assessment.reasons:
+        why = "is not grounded in its documents"
+    elif u is None:
         why = "could not be scored"
     elif "uncalibrated" in assessment.reasons:
         why = "is not covered by the calibration"

@@ -94,7 +94,7 @@ class Request:
         structured: Whether calls are a form of the answer, so that they are compared:
             all, or those of these names.
         schema: Whether the answer is to fit a schema, or to be JSON.
-        context: What the model was given to answer from, for ``Span.grounded``.
+        context: The documents that the model was given to answer from.
         side_effects: Whether a sample could act on the world, so that none is drawn.
         partial: Whether a part of the conversation stands at the provider alone, so
             that no other model is asked.

@@ -14,6 +14,7 @@ from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Response
 from snne_guard.engine.reply_set import ReplySet
 from snne_guard.engine.request import Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
+from snne_guard.spans.grounding import Support, weakest
 from snne_guard.types import Assessment, Decision, Field, Reply, Score, Span
 from snne_guard.views import View
 
@@ -56,8 +57,14 @@ class CallState:
         self.guarantees: dict[str, Any] = {}
         self.spans: tuple[Span, ...] | None = None
         self.fields: tuple[Field, ...] | None = None
+        self.supports: list[Support] = []
         self.late = False
         self._reasons: list[str] = []
+
+    @property
+    def grounded(self) -> float | None:
+        """How far documents support the answer, None where that is unknown."""
+        return weakest(self.supports)
 
     def note(self, reason: str) -> None:
         """Add a reason code, once."""
@@ -247,6 +254,8 @@ class CallState:
             span_threshold=self.settings.span_threshold,
             fields=self.fields,
             field_threshold=self.settings.field_threshold,
+            grounded=self.grounded,
+            min_grounded=self.settings.policy.min_grounded,
         )
 
     def fail(self, error: BaseException, decision: Decision | None = None) -> Outcome:

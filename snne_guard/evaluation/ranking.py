@@ -6,7 +6,7 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
+from snne_guard.evaluation.grounded import AND_GROUNDED, doubt, grounded_rows
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
@@ -24,7 +25,7 @@ from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
-from snne_guard.types import FloatArray, IntArray, Similarity
+from snne_guard.types import FloatArray, IntArray, Similarity, Span
 
 _ENOUGH = 0.95
 _UNGRADED = "no label and nothing to grade by"
@@ -70,6 +71,7 @@ class SentenceRanking:
         accuracy: Share of right sentences.
         auroc: Of all sentences; NaN where all are right, or all wrong.
         within: Mean over the answers that have right and wrong ones; NaN without any.
+        grounded: AUROC of ``grounded`` of all sentences; None unless each has a number.
     """
 
     answers: int
@@ -77,6 +79,7 @@ class SentenceRanking:
     accuracy: float
     auroc: float
     within: float
+    grounded: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +176,8 @@ def evaluate(
     other models out. If recordings have these, self-checks or views, recipes, which are
     ways to spend a guard's calls, are compared as well. If they have
     ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are ranked
-    too.
+    too. If all have a ``context``, so are how far it supports the answers
+    (``grounded``), and the pair of that and the first method.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -218,7 +222,8 @@ def evaluate(
     """
     rows, skipped = _planned(methods, similarity)
     recipes = RecipeTable(calls=calls, prices=prices, other_prices=other_prices)
-    sentences: list[tuple[list[float], Sequence[int]]] = []
+    sentences: list[tuple[list[Span], Sequence[int]]] = []
+    doubts: list[float] = []
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
     columns = [array("d") for _ in rows]
@@ -229,7 +234,7 @@ def evaluate(
         n_read += 1
         if "sentence_labels" in recording.extra:
             spans, labels = labelled_spans(recording.to_dict())
-            sentences.append(([span.uncertainty for span in spans], labels))
+            sentences.append((spans, labels))
         if grade is None:
             left_out[_UNGRADED] += 1
             continue
@@ -247,6 +252,7 @@ def evaluate(
             column.append(value)
         ids.append(recording.id)
         grades.append(grade)
+        doubts.append(doubt(recording))
     if not ids:
         whys = "; ".join(f"{why}: {count}" for why, count in left_out.items())
         msg = f"{name}: expected questions to rank, got none ({whys or 'no lines'})"
@@ -266,27 +272,7 @@ def evaluate(
         for row in rows
         if row.name not in uncertainties
     }
-    metrics = tuple(TITLES) if correct is not None else tuple(TITLES)[1:]
-    figures = bootstrap(
-        uncertainties,
-        quality if correct is None else correct,
-        metrics=metrics,
-        resamples=resamples,
-    )
-    first, *_ = uncertainties
-    results = [
-        MethodResult(
-            name=name,
-            white_box=rows[at].method.white_box,
-            metrics={one: figures.interval(name, one) for one in metrics},
-            differences={
-                one: figures.difference(name, first, one)
-                for one in metrics
-                if name != first
-            },
-        )
-        for at, name in zip(places, uncertainties, strict=True)
-    ]
+    uncertainties |= grounded_rows(uncertainties, np.array(doubts)[complete])
     return Evaluation(
         name=name,
         grader=", ".join(dict.fromkeys(grade.grader for grade in ranked)),
@@ -295,7 +281,15 @@ def evaluate(
         n_samples=samples or 0,
         include_answer=include_answer,
         tau=tau,
-        rows=tuple(results),
+        rows=tuple(
+            _results(
+                uncertainties,
+                quality if correct is None else correct,
+                metrics=tuple(TITLES)[correct is None :],
+                white_box={row.name for row in rows if row.method.white_box},
+                resamples=resamples,
+            )
+        ),
         skipped=skipped,
         ids=tuple(ids[at] for at in complete),
         quality=quality,
@@ -304,6 +298,30 @@ def evaluate(
         recipes=recipes.compared(resamples=resamples),
         sentences=_ranking(sentences),
     )
+
+
+def _results(
+    uncertainties: Mapping[str, FloatArray],
+    quality: FloatArray,
+    *,
+    metrics: Sequence[str],
+    white_box: Collection[str],
+    resamples: int,
+) -> Iterator[MethodResult]:
+    """Yield how well each row finds the wrong answers."""
+    figures = bootstrap(uncertainties, quality, metrics=metrics, resamples=resamples)
+    first, *_ = uncertainties
+    for name in uncertainties:
+        yield MethodResult(
+            name=name,
+            white_box=name.removesuffix(AND_GROUNDED) in white_box,
+            metrics={one: figures.interval(name, one) for one in metrics},
+            differences={
+                one: figures.difference(name, first, one)
+                for one in metrics
+                if name != first
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,19 +425,23 @@ def _comparable(scores: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def _ranking(
-    labelled: Sequence[tuple[list[float], Sequence[int]]],
+    labelled: Sequence[tuple[list[Span], Sequence[int]]],
 ) -> SentenceRanking | None:
     """Return how well sentences are ranked, None where there are none."""
-    if not any(us for us, _ in labelled):
+    found = [([one.uncertainty for one in spans], right) for spans, right in labelled]
+    if not any(us for us, _ in found):
         return None
-    each = [auroc(us, right) for us, right in labelled if us]
+    each = [auroc(us, right) for us, right in found if us]
     both = [value for value in each if not math.isnan(value)]
-    uncertainty = np.concatenate([us for us, _ in labelled])
-    correct = np.concatenate([right for _, right in labelled])
+    uncertainty = np.concatenate([us for us, _ in found])
+    correct = np.concatenate([right for _, right in found])
+    grounded = [one.grounded for spans, _ in labelled for one in spans]
+    doubts = [1 - number for number in grounded if number is not None]
     return SentenceRanking(
         answers=len(labelled),
         sentences=len(correct),
         accuracy=float(correct.mean()),
         auroc=auroc(uncertainty, correct),
         within=float(np.mean(both)) if both else math.nan,
+        grounded=auroc(doubts, correct) if len(doubts) == len(correct) else None,
     )

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from snne_guard.checks import check_choice
 from snne_guard.decision.calibration import ANSWER_SETTINGS
 from snne_guard.engine import (
     Draw,
@@ -23,7 +24,12 @@ from snne_guard.engine import (
     replay_call,
 )
 from snne_guard.engine.protocol import Draws
-from snne_guard.errors import InputError, ScoringError, SnneGuardError
+from snne_guard.errors import (
+    ConfigurationError,
+    InputError,
+    ScoringError,
+    SnneGuardError,
+)
 from snne_guard.evaluation.recorded_calls import (
     PLAIN,
     check_same_settings,
@@ -35,7 +41,14 @@ from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity import resolve_similarity
-from snne_guard.types import Assessment, FloatArray, Reply, Similarity
+from snne_guard.types import (
+    Assessment,
+    ContextFrom,
+    FloatArray,
+    Grounding,
+    Reply,
+    Similarity,
+)
 from snne_guard.views import View
 
 _SHARED_SETTINGS = (
@@ -132,6 +145,7 @@ class RecordedCall:
             state=self._state,
             capabilities=_TAKES,
             question=question,
+            context=self._recording.context,
             tools_bound=self._answer.tool_calls is not None
             and settings.tool_calls == "skip",
             replayed=True,
@@ -186,6 +200,9 @@ def score_recordings(
     other_models: Sequence[str] | None = None,
     bare_question: bool = False,
     model: str | None = None,
+    min_grounded: float | None = None,
+    grounding: str | Grounding = "words",
+    context_from: ContextFrom = "function",
 ) -> RecordedScores:
     """Score recordings as a guard with these options would have scored them.
 
@@ -206,6 +223,10 @@ def score_recordings(
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
         model: Name of the model, where the recordings do not say it.
+        min_grounded: As the guard has it; an answer that its ``context`` supports less
+            is never accepted.
+        grounding: As the guard has it, but for the judge.
+        context_from: Where the guard's documents come from, by its option ``context``.
 
     Raises:
         ConfigurationError: If an option makes no sense, or the recordings were not all
@@ -235,7 +256,10 @@ def score_recordings(
         views=[] if taken == [PLAIN] else [*map(view_named, taken)],
         other_models=others,
         include_answer=include_answer,
+        min_grounded=min_grounded,
+        grounding=grounding,
     )
+    grounds = _how_grounded(settings, context_from)
     # Nothing stands in for such a method where log-probabilities are missing.
     alone = chosen.needs_logprobs and chosen.without_logprobs is None
     uncertainty: list[float] = []
@@ -273,6 +297,7 @@ def score_recordings(
         "similarity": name if chosen.compares_answers else None,
         "anchor": chosen.anchor(name) if include_answer else 0.0,
     }
+    made |= grounds
     if self_check is not None:
         made["self_check"] = self_check.prompt
         made["self_check_weight"] = self_check.weight
@@ -284,6 +309,22 @@ def score_recordings(
         uncertainty=np.array(uncertainty, dtype=np.float64),
         unscored=unscored,
     )
+
+
+def _how_grounded(settings: GuardSettings, context_from: str) -> dict[str, Any]:
+    """Return what a calibration keeps of how answers are grounded."""
+    check_choice(context_from, get_args(ContextFrom), what="context_from")
+    name = settings.grounding_name
+    if name == "judge":
+        msg = 'grounding="judge" asks the model, which a recording cannot; give another'
+        raise ConfigurationError(msg)
+    if settings.min_grounded is None:
+        return {}
+    return {
+        "min_grounded": settings.min_grounded,
+        "grounding": name,
+        "context_from": context_from,
+    }
 
 
 def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
@@ -311,6 +352,8 @@ def _why_never_accepted(
 ) -> str | None:
     """Return why a guard with a calibration would not accept the answer, if so."""
     whole = found.n_used == settings.reply_set_size and found.method == method.name
+    if "ungrounded" in found.reasons:
+        return "ungrounded"
     if found.uncertainty is not None and whole:
         return None
     reasons: Iterator[str] = (why for why in found.reasons if why not in _HARMLESS)

@@ -29,6 +29,7 @@ from snne_guard.settings import REFUSAL, GuardSettings
 from snne_guard.types import (
     Assessment,
     DecideOn,
+    Grounding,
     Observer,
     OnError,
     OnUncertain,
@@ -122,9 +123,19 @@ class SNNEGuard(GuardedCalls):
         decide_on: ``"answer"`` compares the uncertainty of the whole answer with the
             threshold, ``"worst_field"`` that of the most uncertain field. Answers
             without fields are decided on as a whole in any case.
-        context: The text that the model was given to answer from, or a function that
-            returns it from the messages. Each sentence then says how far it is
-            ``grounded`` in it.
+        context: The documents that the model was given to answer from: a text, a list
+            of texts or ``Document`` objects, or a function that returns one of these
+            from the messages. ``"tool_messages"``: what tools returned since the user's
+            last message. For a single call, set them by
+            ``config={"metadata": {"snne_guard_context": ...}}``; ``"client"`` takes no
+            others.
+        min_grounded: Least ``grounded`` to accept, in [0, 1]: how far the documents
+            support the least supported sentence of the answer. An answer without
+            documents is never accepted then.
+        grounding: What compares the answer with the documents: None or ``"words"``,
+            ``"nli:MODEL"``, ``"cross_encoder:MODEL"``, ``"judge"`` (the guarded model,
+            in one more call), or a function of the sentences and the text that returns
+            a number in [0, 1] for each.
         provider: How the model's class is asked for samples, where the table of
             providers does not know it, or knows it wrongly.
 
@@ -172,6 +183,8 @@ class SNNEGuard(GuardedCalls):
     field_threshold: Frozen
     decide_on: Frozen
     context: Frozen
+    min_grounded: Frozen
+    grounding: Frozen
     include_answer: Frozen = None  # no option; ``paper`` sets it
 
     def __init__(
@@ -205,7 +218,9 @@ class SNNEGuard(GuardedCalls):
         span_threshold: float | None = None,
         field_threshold: float | None = None,
         decide_on: DecideOn = "answer",
-        context: str | Callable[[list[BaseMessage]], str | None] | None = None,
+        context: str | Sequence[Any] | Callable[[list[BaseMessage]], Any] | None = None,
+        min_grounded: float | None = None,
+        grounding: str | Grounding | None = None,
         provider: Provider | None = None,
         **fields: Any,
     ) -> None:
@@ -237,6 +252,8 @@ class SNNEGuard(GuardedCalls):
             "field_threshold": field_threshold,
             "decide_on": decide_on,
             "context": context,
+            "min_grounded": min_grounded,
+            "grounding": grounding,
         }
         check_names(fields, type(self).model_fields, what="option")
         options["include_answer"] = fields.get("include_answer")

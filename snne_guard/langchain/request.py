@@ -74,6 +74,7 @@ def engine_request(
         ConfigurationError: An other model lacks the tools or the schema of the model.
     """
     levels = inside.levels
+    context = _of_call(run, "snne_guard_context")
     for name, other in others.items():
         lacks = [] if structured is True else _lacking(levels, other.levels)
         if lacks:
@@ -93,7 +94,7 @@ def engine_request(
         ),
         tools_bound=any(level.get("tools") for level in levels),
         structured=structured,
-        context=settings.context_of(messages),
+        context=settings.context_of(messages, context),
         schema=any(map(asks_for_schema, levels)),
         side_effects=any(map(may_act, levels)),
         partial=any(map(is_partial, levels)),
@@ -104,7 +105,7 @@ def engine_request(
         model=inside.named.get("model"),
         answer=None if answer is None else _response(as_message(answer)),
         observers=observers,
-        answer_settings=inside.answer_settings,
+        answer_settings=inside.answer_settings | settings.settings_of_call(context),
         run_id=None if run is None else str(run.run_id),
     )
 
@@ -123,11 +124,16 @@ def _response(message: AIMessage) -> Response:
     return Response(replies=(reply_of(message),), raw=message)
 
 
+def _of_call(run: Run, name: str) -> object:
+    """Return what the application gives for one call by its metadata."""
+    return None if run is None else (run.metadata or {}).get(name)
+
+
 def _chosen_question(
     settings: GuardSettings, messages: list[BaseMessage], run: Run
 ) -> object:
     """Return the question as the application gives it, None where it does not."""
-    chosen = None if run is None else (run.metadata or {}).get("snne_guard_question")
+    chosen = _of_call(run, "snne_guard_question")
     if chosen is None and settings.question is not None:
         return settings.question(messages)
     return chosen

@@ -69,7 +69,7 @@ class _Guard:
             keys=(sender.key,),
             question=state.question(chosen, request.question),
             tools_bound=bool(body.get("tools") or body.get("functions")),
-            context=settings.context_of(messages),
+            context=settings.context_of(messages, request.context),
             schema=asks_for_schema(body),
             side_effects=may_act(body),
             partial=is_partial(body),
@@ -82,7 +82,8 @@ class _Guard:
             model=request.model,
             answer=given,
             observers=self.observers,
-            answer_settings=request.answer_settings,
+            answer_settings=request.answer_settings
+            | settings.settings_of_call(request.context),
         )
         return engine_request, sender
 

@@ -14,12 +14,13 @@ import openai
 from snne_guard.checks import check_choice
 from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
+from snne_guard.guard_options import GuardOptions
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
 from snne_guard.openai.delivery import RefusalAs
 from snne_guard.openai.other_models import OtherModel, clients_of
 from snne_guard.openai.request import ApiRequest, guarded_request
-from snne_guard.settings import GuardOptions, GuardSettings
+from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
 
 
@@ -161,7 +162,8 @@ def guard_client(
             model, or a function that takes the request's body and returns a text or
             an answer. ``other_models`` are names of models that the same client asks,
             or an ``OtherModel`` for each that another one asks.
-            ``question`` and ``context`` get the messages of the request.
+            ``question`` and ``context`` get the messages of the request; for a single
+            call, set the context by ``extra_body={"snne_guard_context": ...}``.
             A function as ``on_uncertain`` returns one of the words, or an answer of the
             ``openai`` package.
 

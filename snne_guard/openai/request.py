@@ -17,6 +17,9 @@ from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import Api, Body, ChatApi, ResponsesApi, fields_of, text_of
 
 _APIS: tuple[Api, ...] = (ChatApi(), ResponsesApi())
+CONTEXT_FIELD = "snne_guard_context"
+"""The field of a request's body with its documents; it is not sent on."""
+
 _RAW_HEADER = "x-stainless-raw-response"
 _OF_ONE_REQUEST = frozenset({"idempotency_key", "post_parser"})
 
@@ -35,6 +38,7 @@ class ApiRequest:
         optional: Parameters that the guard added, or that another model may not take;
             it can be sent without them.
         rejected: Those that it would have added, but for the server.
+        context: The documents that came with it, in ``snne_guard_context``.
     """
 
     api: Api
@@ -45,6 +49,7 @@ class ApiRequest:
     stream_cls: Any = None
     optional: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
+    context: Any = field(default=None, repr=False)
 
     @property
     def model(self) -> str:
@@ -123,6 +128,7 @@ def guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
         if how != "stream" or not given.get("stream"):
             _refuse("with_raw_response, or with_streaming_response without a stream,")
     body = {**body, **(options.pop("extra_json", None) or {})}
+    context = body.pop(CONTEXT_FIELD, None)  # ours alone
     if (body.get("n") or 1) != 1:
         _refuse("n above 1, which asks for several answers of which one is assessed,")
     if body.get("background"):
@@ -134,6 +140,7 @@ def guarded_request(path: str, given: Mapping[str, Any]) -> ApiRequest | None:
         options=options,
         cast_to=cast_to,
         stream_cls=given.get("stream_cls") if given.get("stream") else None,
+        context=context,
     )
 
 

@@ -25,6 +25,7 @@ from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.openai.other_models import clients_of
+from snne_guard.openai.request import CONTEXT_FIELD
 from snne_guard.scorers import score
 from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
@@ -41,6 +42,7 @@ from snne_guard.server.upstream import (
     readable,
 )
 from snne_guard.settings import GuardSettings
+from snne_guard.spans.documents import CLIENT, context_text
 from snne_guard.types import Score
 
 _Chunks = UpstreamStream[ChatCompletionChunk]
@@ -152,6 +154,7 @@ class Service:
         path = request.url.path.removeprefix("/v1")
         content = await read_body(request)
         body = await self._bodies.read(content, key=access.key)
+        self._check_context(body, access)
         if body.get("background") and path == "/responses":
             if self._settings[access.policy].withholds:
                 raise Fault(400, "background answers cannot be held back")
@@ -179,6 +182,17 @@ class Service:
         if doubts := [field["uncertainty"] for field in record.get("fields", ())]:
             headers["x-snne-guard-worst-field"] = str(max(doubts))
         return JSON(fields, headers=headers)
+
+    def _check_context(self, body: Mapping[str, Any], access: Access) -> None:
+        """Refuse documents of a client that could support its answers by itself."""
+        if CONTEXT_FIELD not in body:
+            return
+        if self._settings[access.policy].context != CLIENT:
+            raise Fault(400, f"policy {access.policy} takes no {CONTEXT_FIELD}")
+        try:
+            context_text(body[CONTEXT_FIELD])
+        except ConfigurationError as error:
+            raise Fault(400, f"{CONTEXT_FIELD}: {error}") from None
 
     async def _pass(
         self, request: Request, access: Access, body: bytes | None = None
@@ -221,6 +235,7 @@ class Service:
     async def _assess(self, request: Request, access: Access) -> Response:
         content = await read_body(request)
         body = await self._bodies.read(content, key=access.key)
+        self._check_context(body, access)
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
             raise Fault(400, "expected answer to be a text")

@@ -60,7 +60,7 @@ class CrossEncoder:
     ) -> FloatArray:
         """Return how alike the texts are: the mean of both orders."""
         del question
-        matrix: FloatArray = compare_ordered(texts, self._alike, equal=1.0)
+        matrix: FloatArray = compare_ordered(texts, self.of_pairs, equal=1.0)
         return (matrix + matrix.T) / 2
 
     def token_importance(
@@ -91,9 +91,10 @@ class CrossEncoder:
             before + "".join([*tokens[:place], *tokens[place + 1 :]])
             for place in range(len(tokens))
         ]
-        return 1.0 - self._alike([(whole, rest) for rest in without])
+        return 1.0 - self.of_pairs([(whole, rest) for rest in without])
 
-    def _alike(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+    def of_pairs(self, pairs: Sequence[tuple[str, str]], /) -> FloatArray:
+        """Return what the model says of each pair, ``(m,)`` in [0, 1]."""
         alike = run_model(
             "CrossEncoder",
             self.model,

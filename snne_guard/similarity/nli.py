@@ -23,7 +23,7 @@ DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"
 
 _TOKENS = 512
 _CLASSES = ("contradiction", "neutral", "entailment")  # the last axis of tables
-_, _NEUTRAL, _ENTAILMENT = range(3)
+_, _NEUTRAL, ENTAILMENT = range(3)
 _CERTAIN = np.eye(3)
 
 
@@ -46,7 +46,7 @@ def equivalence(probabilities: FloatArray) -> BoolArray:
         array([[ True, False],
                [False,  True]])
     """
-    entailed = np.asarray(probabilities).argmax(axis=2) == _ENTAILMENT
+    entailed = np.asarray(probabilities).argmax(axis=2) == ENTAILMENT
     same: BoolArray = entailed & entailed.T
     np.fill_diagonal(same, val=True)
     return same
@@ -73,7 +73,7 @@ def entail_similarity(probabilities: FloatArray) -> FloatArray:
         array([[1. , 0.4],
                [0.4, 1. ]])
     """
-    entailed = np.asarray(probabilities, dtype=np.float64)[:, :, _ENTAILMENT]
+    entailed = np.asarray(probabilities, dtype=np.float64)[:, :, ENTAILMENT]
     matrix: FloatArray = ((entailed + entailed.T) / 2).clip(0.0, 1.0)
     np.fill_diagonal(matrix, 1.0)
     return matrix
@@ -143,7 +143,7 @@ class NLI:
             contradiction, neutral and entailment. Equal texts are ``(0, 0, 1)``.
         """
         ask = partial(self.of_pairs, question=question)
-        return compare_ordered(texts, ask, equal=_CERTAIN[_ENTAILMENT])
+        return compare_ordered(texts, ask, equal=_CERTAIN[ENTAILMENT])
 
     def of_pairs(
         self, pairs: Sequence[tuple[str, str]], /, *, question: str | None = None

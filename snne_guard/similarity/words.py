@@ -59,7 +59,10 @@ _FUNCTION = {
         ее их мы вы ты я был была было были есть быть же ли бы
     """,  # noqa: RUF001 - Russian
 }
-FUNCTION_WORDS = frozenset(" ".join(_FUNCTION.values()).split())
+LANGUAGES = {name: frozenset(words.split()) for name, words in _FUNCTION.items()}
+"""Function words by language; one that several share stands with the first alone."""
+
+FUNCTION_WORDS = frozenset[str]().union(*LANGUAGES.values())
 """Articles, pronouns, auxiliaries, prepositions and conjunctions of nine languages."""
 
 _NEGATIONS = """

@@ -79,16 +79,22 @@ class NLIMatch:
         """Return the ``(m, k)`` matches."""
         asked = asked_words(question or "")
         wanted = [plain(part) for part in parts]
-        words = [WeighedWords(part) for part in wanted]
         pairs: list[tuple[str, str]] = []
         for text in texts:
-            windows = _windows(text) or [text]
-            pieces = _Pieces(windows)
-            nearest = [windows[pieces.nearest(each, asked)] for each in words]
+            nearest = nearest_windows(wanted, text, asked)
             pairs += zip(nearest, wanted, strict=True)
         against, _, entailed = self._nli.of_pairs(pairs).T
         matches: FloatArray = ((1 + entailed - against) / 2).clip(0.0, 1.0)
         return matches.reshape(len(texts), len(parts)).T
+
+
+def nearest_windows(
+    wanted: Sequence[str], text: str, asked: Collection[str] = ()
+) -> list[str]:
+    """Return that window of a text for each part which shares most words with it."""
+    windows = _windows(text) or [text]
+    pieces = _Pieces(windows)
+    return [windows[pieces.nearest(WeighedWords(part), asked)] for part in wanted]
 
 
 class _Pieces:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Literal, get_args
 
 from snne_guard.checks import check_choice
-from snne_guard.decision import Threshold
-from snne_guard.errors import InputError
+from snne_guard.decision.policy import Policy
+from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.text import printable
 from snne_guard.types import Span
 
@@ -22,15 +22,17 @@ def render_marks(
     text: str,
     spans: Sequence[Span],
     *,
-    threshold: float,
+    threshold: float | None = None,
+    min_grounded: float | None = None,
     form: MarkedForm = "plain",
 ) -> str:
-    """Return a copy of an answer in which uncertain parts are marked.
+    """Return a copy of an answer in which uncertain and unsupported parts are marked.
 
     Args:
         text: The delivered text that the spans belong to.
         spans: Its parts, in order.
-        threshold: Largest uncertainty of a part that is not marked.
+        threshold: Largest uncertainty of a part that is not marked; None: no limit.
+        min_grounded: Least ``grounded`` of a part that is not marked; None: no limit.
         form: ``"plain"`` and ``"markdown"`` put ``[?]`` after a part, and into the
             last cell of a table row. ``"html"`` escapes the text and puts a part into
             ``<mark>``; show it with ``white-space: pre-wrap``. ``"terminal"`` uses a
@@ -38,7 +40,7 @@ def render_marks(
 
     Raises:
         InputError: A span is not in the text, or not after the one before it.
-        ConfigurationError: The threshold or the form makes no sense.
+        ConfigurationError: A limit or the form makes no sense, or there is no limit.
 
     Example:
         >>> spans = [Span(start=0, end=4, uncertainty=0.9, supported=0)]
@@ -51,7 +53,10 @@ def render_marks(
         "terminal": partial(printable, lines=True),
     }
     escape = escapes.get(form, str)
-    limit = Threshold.fixed(threshold).value
+    if threshold is None and min_grounded is None:
+        msg = "expected a threshold or min_grounded, got none"
+        raise ConfigurationError(msg)
+    limits = Policy(threshold=threshold, min_grounded=min_grounded)
     pieces: list[str] = []
     done = 0
     for span in spans:
@@ -60,10 +65,13 @@ def render_marks(
             raise InputError(msg)
         pieces.append(escape(text[done : span.start]))
         part, done = text[span.start : span.end], span.end
-        if span.uncertainty <= limit:
+        verdict = limits.scored(span.uncertainty, grounded=span.grounded)
+        if verdict.decision == "accept":
             pieces.append(escape(part))
         elif form == "html":
             title = f"uncertainty {span.uncertainty:.2f}"
+            if span.grounded is not None:
+                title += f", grounded {span.grounded:.2f}"
             pieces.append(f'<mark title="{title}">{escape(part)}</mark>')
         elif form == "terminal":
             # Line by line, for some terminals colour the rest of a line.

@@ -13,8 +13,9 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import NLI, resolve_similarity
 from snne_guard.similarity.lexical import check_texts
 from snne_guard.spans.cutting import Part, cut
+from snne_guard.spans.grounding import ground, resolve_grounding, with_support
 from snne_guard.spans.matching import NLIMatch, word_match
-from snne_guard.types import FloatArray, Span, SpanSimilarity
+from snne_guard.types import FloatArray, Grounding, Span, SpanSimilarity
 
 _HALF = 0.5
 _FIELDS = ("main_answer", "samples", "sentences", "sentence_labels", "id")
@@ -28,6 +29,7 @@ def score_spans(
     question: str | None = None,
     context: str | None = None,
     similarity: str | NLI | SpanSimilarity | None = None,
+    grounding: str | Grounding = "words",
 ) -> list[Span]:
     r"""Return the uncertainty of each sentence of an answer; never calls the model.
 
@@ -44,9 +46,12 @@ def score_spans(
             items, table rows and blocks of code.
         question: The question; its words count for little.
         context: The text that the model was given to answer from. Each span then says
-            how far it is ``grounded`` in it; the uncertainty does not depend on it.
+            how far it is ``grounded`` in it, and which numbers and names are
+            ``missing``; the uncertainty does not depend on it.
         similarity: What compares the parts with the samples: None compares words;
             ``"nli:MODEL"``, an ``NLI``, a ``SpanJudge``, or any ``SpanSimilarity``.
+        grounding: What compares them with the context: ``"words"``, ``"nli:MODEL"``,
+            ``"cross_encoder:MODEL"``, or a function of the sentences and the context.
 
     Returns:
         The spans in order, without overlap. An empty list for a blank answer.
@@ -54,7 +59,7 @@ def score_spans(
     Raises:
         InputError: There are no samples, something is not a text, or a sentence is not
             in the answer after the one before it.
-        ConfigurationError: The similarity makes no sense.
+        ConfigurationError: The similarity or the grounding makes no sense.
         MissingExtraError: The extra ``spans``, or ``nli``, is not installed.
         ScoringError: A model that compares failed.
 
@@ -72,25 +77,30 @@ def score_spans(
         msg = "expected at least one sample, got none"
         raise InputError(msg)
     compare = resolve_span_similarity(similarity)
+    if grounding == "judge":
+        msg = 'grounding="judge" asks the model of a guard; give a function here'
+        raise ConfigurationError(msg)
+    _, by = resolve_grounding(grounding)
     parts = cut(answer) if sentences is None else _located(answer, sentences)
     if not parts:
         return []
-    texts = [*samples] if context is None else [*samples, context]
+    texts = [*samples]
     pieces = [answer[start:end] for start, end in parts]
     matches = compare(pieces, texts, question=question)
     shape = (len(parts), len(texts))
     matrix = as_numbers(matches, what="matches", shape=shape, least=0, most=1)
-    k = len(samples)
-    return [
+    spans = [
         Span(
             start=part.start,
             end=part.end,
-            uncertainty=_uncertainty(row[:k]),
-            supported=int((row[:k] > _HALF).sum()),
-            grounded=None if context is None else float(row[k]),
+            uncertainty=_uncertainty(row),
+            supported=int((row > _HALF).sum()),
         )
         for part, row in zip(parts, matrix, strict=True)
     ]
+    if context is None:
+        return spans
+    return with_support(spans, ground(answer, context, by=by, parts=parts))
 
 
 def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
@@ -188,6 +198,7 @@ def labelled_spans(
         row["samples"],
         sentences=sentences,
         question=row.get("question"),
+        context=row.get("context"),
         similarity=similarity,
     )
     return spans, labels

@@ -144,3 +144,60 @@ def test_another_word_is_an_error_that_quotes_nothing(word: object) -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         Policy(**options)
+
+
+# -- Documents -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("on_uncertain", "expected"),
+    [("flag", FLAG), ("refuse", REFUSE), ("raise", RAISE), (ask_me, ASK)],
+)
+@pytest.mark.parametrize("threshold", [None, 0.5])
+@pytest.mark.parametrize("grounded", [0.0, 0.2999, math.nan, None])
+def test_only_what_is_grounded_is_accepted(
+    threshold: Any, on_uncertain: Any, expected: tuple[str, str], grounded: Any
+) -> None:
+    options = {"threshold": threshold, "on_uncertain": on_uncertain}
+    policy = Policy(min_grounded=0.3, **options)
+    assert pair(policy.scored(0.0, grounded=grounded)) == expected
+    assert pair(policy.scored(0.0, grounded=0.3)) == ACCEPT
+    # Without a threshold no u is too high.
+    above = ACCEPT if threshold is None else expected
+    assert pair(policy.scored(1.0, grounded=1.0)) == above
+    assert pair(policy.scored(None, grounded=1.0)) == above
+
+
+def test_what_is_not_grounded_is_refused_by_u_alone() -> None:
+    policy = Policy(threshold=0.2, refuse_above=0.6, min_grounded=0.3)
+    assert pair(policy.scored(0.1, grounded=0.0)) == FLAG
+    assert pair(policy.scored(0.7, grounded=1.0)) == REFUSE
+
+
+@pytest.mark.parametrize(
+    ("on_error", "grounded", "expected"),
+    [
+        ("uncertain", 1.0, REFUSE),
+        ("accept", 1.0, UNSCORED),
+        ("accept", 0.2, REFUSE),
+        ("accept", None, REFUSE),
+        ("raise", 1.0, ("unscored", "nothing")),
+    ],
+)
+def test_without_a_score_an_answer_must_be_grounded_still(
+    on_error: Any, grounded: Any, expected: tuple[str, str]
+) -> None:
+    for threshold in (None, 0.5):
+        policy = Policy(
+            threshold=threshold,
+            min_grounded=0.3,
+            on_uncertain="refuse",
+            on_error=on_error,
+        )
+        assert pair(policy.unscored(grounded=grounded)) == expected
+        assert pair(policy.skipped()) == UNSCORED
+
+
+def test_a_pair_needs_a_threshold() -> None:
+    with pytest.raises(ConfigurationError, match="needs both"):
+        Policy(min_grounded=0.3, refuse_above=0.5)

@@ -17,6 +17,7 @@ KNOWN = {
     "France": "Paris",
     "return": "Within 30 days.",
     "ship": "To all of Europe.",
+    "stool": "The stool is made of oak. Ida Frick designed it in 1907.",
 }
 LARGER = "The catalogue does not say who designed it."
 GUESSES = ("Ida Frick", "Karl Moser", "Anna Berger", "Otto Lang")

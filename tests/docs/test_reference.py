@@ -56,6 +56,7 @@ def test_every_metadata_key_is_explained() -> None:
     span = Span(start=0, end=1, uncertainty=0.0, supported=1)
     field = Field(path="/a", uncertainty=0.0, supported=1)
     parts: Any = {"spans": (span,), "fields": (field,), "field_threshold": 0.5}
+    parts |= {"grounded": 0.5}
     asked = RequestCost(role="sample", other_model="b")
     assessment = Assessment(id="1", answer=Reply(text="a"), requests=(asked,), **parts)
     assert sorted(listed) == sorted(assessment.to_metadata())

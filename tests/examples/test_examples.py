@@ -25,18 +25,27 @@ DECIDED = r"^(accept|refuse) \d"
 RECORD = "'decision': '(accept|refuse)'"
 SCORED = (r"^1 0\.00$", r"^2 1\.00$")
 SHOWN = {
-    "agent.py": (r"decision unscored, reasons \['tool_calls'\]", "tool runs: 1"),
+    "agent.py": (
+        r"decision unscored, reasons \['tool_calls'\]",
+        r"grounded [01]\.",
+        "tool runs: 1",
+    ),
     "calibrated.py": ("With 90% confidence", REFUSAL),
     "chain.py": ("Au", REFUSAL),
     "fields.py": (r"^/phone  .* \d\.\d\d", "^to a person:"),
     "openai_client.py": ("'decision': 'accept'", "'decision': 'refuse'"),
-    "rag.py": ("sources: library.txt", "searches: 1", "replies compared: 5"),
+    "rag.py": (
+        "sources: library.txt",
+        "searches: 1",
+        "replies compared: 5",
+        r"grounded: [01]\.",
+    ),
     "second_opinion.py": (r"Istanbul \| with a second opinion: .*flag",),
     "spans.py": ("said by", "grounded", r"\[\?\]"),
     "frameworks/with_dask.py": SCORED,
     "frameworks/with_dspy.py": (DECIDED,),
     "frameworks/with_haystack.py": (ANSWER, DECIDED),
-    "frameworks/with_llama_index.py": (ANSWER, RECORD),
+    "frameworks/with_llama_index.py": (ANSWER, RECORD, r"\[\('(accept|flag)', [01]"),
     "frameworks/with_openai_agents.py": (ANSWER, DECIDED),
     "frameworks/with_pydantic_ai.py": (ANSWER, RECORD),
     "frameworks/with_pyspark.py": SCORED,

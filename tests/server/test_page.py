@@ -171,9 +171,9 @@ def test_it_shows_the_calls_as_numbers(
     metrics.count("other", assessment(4, **unknown, cost=Cost()))
     until(lambda: len(browser.rows()) == 2)
     second, first = browser.rows()
-    told = ["0.450", "0.350", "0.83", "812", "97", "0.00031", "strict", "mixed_models"]
-    assert first[2:] == [*told, "snne-000003"]
-    dashes = ["measured", UNKNOWN, UNKNOWN, "0.00", "0", "0", UNKNOWN, "other", ""]
+    told = ["0.450", "0.350", UNKNOWN, "0.83", "812", "97", "0.00031", "strict"]
+    assert first[2:] == [*told, "mixed_models", "snne-000003"]
+    dashes = ["measured", *[UNKNOWN] * 3, "0.00", "0", "0", UNKNOWN, "other", ""]
     assert second[1:] == [*dashes, "snne-000004"]
     for text in ("50.0%", "0.00 / 0.83", "refuse 1", "accepted up to: strict 0.350"):
         browser.shows(text)
@@ -215,7 +215,7 @@ def test_light_and_dark_on_a_screen_and_on_a_phone(
     for width in (1280, 360):
         for scheme in ("light", "dark"):
             browser.open(url, width=width, color_scheme=scheme)
-            until(lambda: [row[10] for row in browser.rows()] == last)
+            until(lambda: [row[11] for row in browser.rows()] == last)
             assert browser.ask("document.documentElement.scrollWidth") == width
             scrolls = browser.ask(f"{TABLE}.scrollWidth > {TABLE}.clientWidth")
             assert scrolls == (width == 360)
@@ -235,7 +235,7 @@ def test_hostile_texts_are_shown_and_do_nothing(
     metrics.count(HOSTILE, assessment(3, question=None, answer=None))
     browser.open(url, width=360)
     until(lambda: len(browser.rows()) == 3)
-    assert browser.rows()[2][8:] == [HOSTILE, f"{HOSTILE}, {RTL}", HOSTILE]
+    assert browser.rows()[2][9:] == [HOSTILE, f"{HOSTILE}, {RTL}", HOSTILE]
     details = "[...document.querySelectorAll('details')]"
     browser.run(f"{details}.forEach((each) => {{ each.open = true }})")
     shown = browser.ask(f"{details}.map((each) => each.textContent)")
@@ -259,7 +259,7 @@ def test_uncertain_sentences_are_shaded(
     metrics.count("default", assessment(1, answer=Reply(text=answer), **given))
     browser.open(url)
     until(lambda: len(browser.rows()) == 1)
-    assert browser.rows()[0][9] == "x, 1 of 2 sentences uncertain"
+    assert browser.rows()[0][10] == "x, 1 of 2 sentences uncertain"
     marks = "[...document.querySelectorAll('mark')].map((each) => each.textContent)"
     assert browser.ask(marks) == [HOSTILE]
     assert answer in browser.ask("document.querySelector('details').textContent")
@@ -275,8 +275,35 @@ def test_uncertain_fields_are_named_by_their_path(
     browser.open(url)
     until(lambda: len(browser.rows()) == 1)
     shown = f"x, 1 of 2 fields uncertain, /{HOSTILE[:60]}"
-    assert browser.rows()[0][9] == shown
+    assert browser.rows()[0][10] == shown
     assert browser.ask("document.querySelector('main img, main script')") is None
+    assert browser.console() == []
+
+
+def test_both_numbers_are_shown_and_what_no_document_says(
+    browser: Browser, metrics: Metrics, url: str
+) -> None:
+    answer = "It is oak. Ida made it."
+    spans = (
+        Span(start=0, end=10, uncertainty=0.1, supported=4, grounded=1.0),
+        Span(
+            start=11,
+            end=23,
+            uncertainty=0.1,
+            supported=4,
+            grounded=0.2,
+            missing=((11, 14),),
+        ),
+    )
+    given: Any = {"spans": spans, "grounded": 0.2, "min_grounded": 0.5}
+    metrics.count("default", assessment(1, answer=Reply(text=answer), **given))
+    browser.open(url)
+    until(lambda: len(browser.rows()) == 1)
+    assert browser.rows()[0][2:5] == ["0.200", "0.350", "0.20"]
+    notes = "1 of 2 sentences uncertain, names and numbers in no document: 1"
+    assert browser.rows()[0][10] == notes
+    marks = "[...document.querySelectorAll('mark')].map((each) => each.textContent)"
+    assert browser.ask(marks) == ["Ida made it."]
     assert browser.console() == []
 
 

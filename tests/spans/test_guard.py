@@ -132,7 +132,7 @@ def test_a_failure_loses_the_spans_alone(caplog: pytest.LogCaptureFixture) -> No
 
 def test_the_context_is_the_users() -> None:
     made = run(request={"context": "It was made in 1907."}).assessment
-    assert [span.grounded for span in made.spans or ()] == pytest.approx([0.1, 1.0])
+    assert [span.grounded for span in made.spans or ()] == pytest.approx([0.25, 1.0])
 
 
 # -- The guarded model as judge --------------------------------------------------------

@@ -1,0 +1,181 @@
+"""How documents reach a guard by each door, and what it does with them there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage, ToolMessage
+
+from snne_guard import render_marks
+from snne_guard.errors import ConfigurationError, UncertainAnswerError
+from snne_guard.types import Span
+from tests.langchain.support import (
+    CALLS,
+    REFUSAL,
+    ask,
+    chat_openai,
+    guarded,
+    metadata_of,
+)
+from tests.openai.guarded import PATHS, text_of
+from tests.openai.guarded import guarded as guarded_client
+from tests.server.support import Running, serving
+from tests.support.openai_clients import WAYS
+from tests.support.openai_server import CHAT, Server, always
+
+ANSWER = "It is oak. Ida made it."
+HALF, WHOLE = "The lamp: it is oak.", f"The lamp: {ANSWER}"
+
+
+# -- LangChain -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_withheld_answer_is_seen_by_nobody(way: str) -> None:
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=HALF, min_grounded=0.5, on_uncertain="refuse")
+        message = ask(guard, way)
+        assert (message.text, metadata_of(message)["decision"]) == (REFUSAL, "refuse")
+        assert "Ida" not in json.dumps(message.model_dump(), default=str)
+        raising = guarded(server, context=HALF, min_grounded=0.5, on_uncertain="raise")
+        with pytest.raises(UncertainAnswerError, match="not grounded in its documents"):
+            ask(raising, way)
+
+
+def test_a_fallback_answers_what_the_documents_do_not_say() -> None:
+    with (
+        Server(always(ANSWER)) as server,
+        Server(always("No document says it.")) as two,
+    ):
+        guard = guarded(
+            server,
+            context=HALF,
+            min_grounded=0.5,
+            on_uncertain="fallback",
+            fallback=chat_openai(two),
+        )
+        assert guard.invoke("x?").text == "No document says it."
+
+
+def test_a_structured_answer_is_never_grounded() -> None:
+    schema = {
+        "title": "Lamp",
+        "type": "object",
+        "properties": {"of": {"type": "string"}},
+    }
+    with Server(always('{"of": "oak"}')) as server:
+        guard = guarded(server, context='{"of": "oak"}', min_grounded=0.0)
+        chain = guard.with_structured_output(schema, include_raw=True)
+        record = metadata_of(chain.invoke("x?")["raw"])
+        assert (record["decision"], record["reasons"]) == ("flag", ["ungrounded"])
+        strict = guarded(server, min_grounded=0.0, on_uncertain="refuse")
+        with pytest.raises(UncertainAnswerError):
+            strict.with_structured_output(schema).invoke("x?")
+
+
+@pytest.mark.parametrize("way", CALLS)
+@pytest.mark.parametrize(
+    "given", [WHOLE, [HALF, "Ida made it."], [Document(WHOLE)], ["Nothing."], []]
+)
+def test_a_call_can_bring_its_documents(way: str, given: Any) -> None:
+    config = {"metadata": {"snne_guard_context": given}}
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context="Nothing.", min_grounded=0.5)
+        decision = metadata_of(ask(guard, way, config))["decision"]
+        assert metadata_of(ask(guard, way))["decision"] == "flag"
+        bodies = json.dumps([request.body for request in server.requests])
+    assert decision == ("flag" if given in (["Nothing."], []) else "accept")
+    assert "lamp" not in bodies
+
+
+@pytest.mark.parametrize(
+    ("context", "decision"),
+    [
+        (lambda messages: messages[0].text, "flag"),
+        (lambda messages: [each.text for each in messages], "accept"),
+        (lambda _: [], "flag"),
+        ("tool_messages", "accept"),
+        ("client", "flag"),
+        ([HALF, Document("Ida made it.")], "accept"),
+    ],
+    ids=["first", "all", "none", "tools", "client", "list"],
+)
+def test_documents_come_from_where_the_option_says(context: Any, decision: str) -> None:
+    messages = [HumanMessage("x?"), ToolMessage(WHOLE, tool_call_id="1")]
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=context, min_grounded=0.5)
+        assert (
+            metadata_of(ask(guard, "invoke", messages=messages))["decision"] == decision
+        )
+
+
+def test_marks_show_what_is_unsupported() -> None:
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=HALF, spans=True)
+        message = guard.invoke("x?")
+    spans = [Span(**span) for span in metadata_of(message)["spans"]]
+    marked = render_marks(message.text, spans, min_grounded=0.5)
+    assert marked == "It is oak. Ida made it. [?]"
+    assert render_marks(message.text, spans, threshold=0.5) == message.text
+    html = render_marks(
+        message.text, spans, threshold=0.5, min_grounded=0.5, form="html"
+    )
+    assert '<mark title="uncertainty 0.00, grounded 0.25">Ida' in html
+    with pytest.raises(ConfigurationError, match="a threshold or min_grounded"):
+        render_marks(message.text, spans)
+
+
+# -- The other doors -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_client_can_bring_documents_that_are_not_sent_on(way: str, path: str) -> None:
+    options: dict[str, Any] = {"min_grounded": 0.5, "on_uncertain": "refuse"}
+    with guarded_client(always(ANSWER), way, **options) as (server, call):
+        body = {"extra_body": {"snne_guard_context": [HALF, "Ida made it."]}}
+        assert text_of(call(path, **body)) == ANSWER
+        assert text_of(call(path)) == REFUSAL
+        assert "snne_guard_context" not in json.dumps(
+            [request.body for request in server.requests]
+        )
+
+
+@contextmanager
+def served(**policy: Any) -> Iterator[tuple[Server, Running]]:
+    given = {"min_grounded": 0.5, "on_uncertain": "refuse", **policy}
+    with Server(always(ANSWER)) as up, serving(up.url, policy=given) as server:
+        yield up, server
+
+
+def test_the_server_takes_documents_only_where_its_policy_says_so() -> None:
+    body = {**CHAT, "snne_guard_context": [WHOLE]}
+    with served(context="client") as (up, server):
+        assert (
+            server.post(json=body).json()["choices"][0]["message"]["content"] == ANSWER
+        )
+        assert REFUSAL in server.post(json=CHAT).text
+        assessed = server.post("/snne/assess", json=body).json()
+        assert (assessed["grounded"], assessed["decision"]) == (1.0, "accept")
+        for wrong in (3, {"a": 1}, [3], [[WHOLE]]):
+            refused = server.post(json={**CHAT, "snne_guard_context": wrong})
+            assert refused.status_code == 400
+            assert "snne_guard_context" in refused.json()["error"]["message"]
+        assert "snne_guard_context" not in json.dumps([r.body for r in up.requests])
+    for policy in ({}, {"context": "tool_messages"}, {"context": WHOLE}):
+        with served(**policy) as (up, server):
+            for path in ("/v1/chat/completions", "/snne/assess"):
+                refused = server.post(path, json=body)
+                assert refused.status_code == 400
+                assert "takes no snne_guard_context" in refused.text
+            with pytest.raises(openai.BadRequestError):
+                server.client().responses.create(
+                    model="m", input="x?", extra_body={"snne_guard_context": WHOLE}
+                )
+            assert not up.requests
