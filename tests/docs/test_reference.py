@@ -58,9 +58,7 @@ def test_every_metadata_key_is_explained() -> None:
     parts: Any = {"spans": (span,), "fields": (field,), "field_threshold": 0.5}
     parts |= {"grounded": 0.5}
     asked = RequestCost(role="sample", other_model="b")
-    assessment = Assessment(
-        id="1", answer=Reply(text="a"), requests=(asked,), grounded=0.5, **parts
-    )
+    assessment = Assessment(id="1", answer=Reply(text="a"), requests=(asked,), **parts)
     assert sorted(listed) == sorted(assessment.to_metadata())
 
 

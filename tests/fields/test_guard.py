@@ -131,7 +131,7 @@ def test_fields_that_cannot_be_compared_are_no_agreement(
     def fails(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("snne_guard.engine.deciding.score_fields", fails)
+    monkeypatch.setattr("snne_guard.engine.parts.score_fields", fails)
     text = json.dumps(PARIS)
     options: Any = {"threshold": 0.9, "on_uncertain": "refuse"}
     outcome = run(text, text, **options)

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from snne_guard.cost import Cost
 from snne_guard.server.metrics import Metrics, live_routes
-from snne_guard.types import Assessment, Reply, Span
+from snne_guard.types import Assessment, Field, Reply, Span
 from tests.support.asgi import free_port, listening
 
 pytestmark = pytest.mark.slow
@@ -279,6 +279,20 @@ def test_uncertain_sentences_are_shaded(
     marks = "[...document.querySelectorAll('mark')].map((each) => each.textContent)"
     assert browser.ask(marks) == [HOSTILE]
     assert answer in browser.ask("document.querySelector('details').textContent")
+    assert browser.console() == []
+
+
+def test_uncertain_fields_are_named_by_their_path(
+    browser: Browser, metrics: Metrics, url: str
+) -> None:
+    paths = [("/city", 0.1), (f"/{HOSTILE[:60]}", 0.9)]
+    fields = tuple(Field(path=p, uncertainty=u, supported=0) for p, u in paths)
+    metrics.count("default", assessment(1, fields=fields, reasons=("x",)))
+    browser.open(url)
+    until(lambda: len(browser.rows()) == 1)
+    shown = f"x, 1 of 2 fields uncertain, /{HOSTILE[:60]}"
+    assert browser.rows()[0][10] == shown
+    assert browser.ask("document.querySelector('main img, main script')") is None
     assert browser.console() == []
 
 
