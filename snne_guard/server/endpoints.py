@@ -28,7 +28,7 @@ from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
 from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.keys import Access, KeyTable
-from snne_guard.server.records import CURRENT, Records, asked_fields
+from snne_guard.server.records import CURRENT, Records, asked_fields, policy_fields
 from snne_guard.server.replies import JSON, event_stream
 from snne_guard.server.upstream import (
     PASSED,
@@ -84,6 +84,7 @@ class Service:
         self.upstream = config.upstream.rstrip("/")
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
         self._settings: dict[str, GuardSettings] = {}
+        self._fields: dict[str, dict[str, Any]] = {}
         client = openai.AsyncOpenAI(
             base_url=self.upstream,
             api_key="set for each request",
@@ -96,6 +97,7 @@ class Service:
                 self._settings[name] = GuardSettings.given(
                     **{**options, "other_models": [*clients_of(others, client)]}
                 )
+                self._fields[name] = policy_fields(self._settings[name])
                 options["observers"] = [shared.records]
                 self._guards[name] = guard_client(client, **options)
             except (TypeError, ValueError) as error:
@@ -202,7 +204,7 @@ class Service:
         body = await self._shared.bodies.read(content, key=access.key)
         record = CURRENT.get()
         if record is not None:
-            record.fields = asked_fields(body, self._settings[access.policy])
+            record.fields = asked_fields(body, self._fields[access.policy])
         return body
 
     # -- Answers that exist already ----------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from snne_guard.engine import answer_settings
-from snne_guard.engine.tasks import in_thread
 from snne_guard.evaluation.decision_log import DecisionLog
 from snne_guard.server.metrics import Metrics, model_name
 from snne_guard.settings import GuardSettings
@@ -67,23 +67,33 @@ CURRENT: ContextVar[RequestRecord | None] = ContextVar("request", default=None)
 """The request that this task serves."""
 
 
-def asked_fields(body: Mapping[str, Any], settings: GuardSettings) -> dict[str, Any]:
-    """Return what the decision log says of what a client asks for."""
-    names = ("messages", "instructions", "input")
+def policy_fields(settings: GuardSettings) -> dict[str, Any]:
+    """Return what the decision log says of a policy: what all its calls share."""
     calibration: Any = settings.calibration
     turn = settings.self_check_used
     return {
         "n": settings.n,
         "calibration": calibration and calibration.checksum,
-        "model": model_name(body.get("model")),
-        "prompt": {name: body[name] for name in names if name in body},
         "settings": {
-            "model": body.get("model"),
             "temperature": settings.temperature,
             "samples": settings.n_samples,
             "self_check": turn and turn.prompt,
             "views": [view.name for view in settings.drawn_views] or None,
             "other_models": [*settings.other_models] or None,
+        },
+    }
+
+
+def asked_fields(body: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the decision log says of a call, with its ``policy_fields``."""
+    names = ("messages", "instructions", "input")
+    return {
+        **policy,
+        "model": model_name(body.get("model")),
+        "prompt": {name: body[name] for name in names if name in body},
+        "settings": {
+            **policy["settings"],
+            "model": body.get("model"),
             **answer_settings({**_UNSET, **body}),
         },
     }
@@ -144,5 +154,5 @@ class Records:
                 status=record.status,
                 **record.fields,
             )
-            if not await in_thread(write):  # a disk may be slow
+            if not await asyncio.to_thread(write):  # a disk may be slow
                 self.metrics.lost()

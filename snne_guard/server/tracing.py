@@ -20,11 +20,8 @@ _FAILED = 500
 def request_span(
     record: RequestRecord, headers: Mapping[str, str]
 ) -> Generator[None, None, None]:
-    """Run the block in a span below the client's, by the GenAI conventions.
-
-    Where no SDK is configured, the context of the client alone is kept.
-    """
-    if not _INSTALLED:
+    """Run the block in a span below the client's, by the GenAI conventions."""
+    if not _is_configured():
         yield
         return
     from opentelemetry import trace
@@ -57,11 +54,19 @@ def upstream_context(headers: Mapping[str, str]) -> dict[str, str]:
         headers: Those that came.
     """
     ours: dict[str, str] = {}
-    if _INSTALLED:
+    if _is_configured():
         from opentelemetry.trace.propagation import tracecontext
 
         tracecontext.TraceContextTextMapPropagator().inject(ours)
     return ours or {name: headers[name] for name in _CONTEXT if name in headers}
+
+
+def _is_configured() -> bool:
+    if not _INSTALLED:
+        return False
+    from opentelemetry import trace
+
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _attributes(record: RequestRecord) -> dict[str, Any]:
