@@ -577,7 +577,7 @@ def test_usage_is_the_guarded_model_s_and_cost_the_total(way: str) -> None:
     assert record["other_models"] == {
         OTHER: {
             "prompt_tokens": 5,
-            "cached_tokens": 0,
+            "cached_tokens": 3,
             "completion_tokens": 1,
             "reasoning_tokens": 0,
             "money": pytest.approx(0.7e-6),
