@@ -7,6 +7,7 @@ the graph. The ranges hold for numbers in [0, 1] with diagonal 1.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +31,8 @@ def lexical_similarity(similarity: ArrayLike) -> float:
     Returns:
         A number from -1 (all alike) to 0 (nothing in common); -1 for one answer.
 
-    Source:
-        Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
-        Translation"; Lin et al. 2024, "Generating with Confidence".
+    Source: Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
+    Translation"; Lin et al. 2024, "Generating with Confidence".
 
     Example:
         >>> lexical_similarity([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
@@ -55,8 +55,7 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
     Returns:
         A number from 1 (all alike) to n (nothing in common).
 
-    Source:
-        Lin et al. 2024, "Generating with Confidence", U_EigV.
+    Source: Lin et al. 2024, "Generating with Confidence", U_EigV.
 
     Example:
         >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
@@ -76,8 +75,7 @@ def degree(similarity: ArrayLike) -> float:
     Returns:
         A number from 0 (all alike) to ``n - 1`` (nothing in common).
 
-    Source:
-        Lin et al. 2024, "Generating with Confidence", U_Deg.
+    Source: Lin et al. 2024, "Generating with Confidence", U_Deg.
 
     Example:
         >>> degree([[1, 0.5], [0.5, 1]])
@@ -99,9 +97,8 @@ def eccentricity(similarity: ArrayLike) -> float:
     Returns:
         A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
 
-    Source:
-        Lin et al. 2024, "Generating with Confidence", U_Ecc, with the threshold of the
-        code of the SNNE paper.
+    Source: Lin et al. 2024, "Generating with Confidence", U_Ecc, with the threshold of
+    the code of the SNNE paper.
 
     Example:
         >>> round(eccentricity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) ** 2, 9)
@@ -134,33 +131,17 @@ def laplacian_spectrum(
 
 
 _LIN = "Lin et al. 2024, Generating with Confidence"
+_FOMICHEVA = "Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT"
 
+_method = partial(Method, default_similarity="nli")
 METHODS = (
-    Method(
-        name="lex_sim",
-        source="Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT",
-        function=lexical_similarity,
-        limits=(-1.0, 0.0),
-    ),
-    Method(
-        name="sum_eigv",
-        source=f"{_LIN}, U_EigV",
-        function=eigenvalue_sum,
-        limits=(1.0, float),
-        default_similarity="nli",
-    ),
-    Method(
-        name="deg",
-        source=f"{_LIN}, U_Deg",
-        function=degree,
-        limits=(0.0, lambda n: n - 1),
-        default_similarity="nli",
-    ),
-    Method(
-        name="eccen",
-        source=f"{_LIN}, U_Ecc",
-        function=eccentricity,
+    Method("lex_sim", _FOMICHEVA, lexical_similarity, limits=(-1.0, 0.0)),
+    _method("sum_eigv", f"{_LIN}, U_EigV", eigenvalue_sum, limits=(1.0, float)),
+    _method("deg", f"{_LIN}, U_Deg", degree, limits=(0.0, lambda n: n - 1)),
+    _method(
+        "eccen",
+        f"{_LIN}, U_Ecc",
+        eccentricity,
         limits=(0.0, lambda n: math.sqrt(n - 1)),
-        default_similarity="nli",
     ),
 )

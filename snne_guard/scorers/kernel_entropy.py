@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,9 +35,7 @@ def edge_weights(entailment: ArrayLike) -> FloatArray:
     Returns:
         ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal.
 
-    Source:
-        Nikitin et al. 2024, "Kernel Language Entropy" (arXiv 2405.20003), the authors'
-        code.
+    Source: the code of the paper named at ``kle``.
 
     Example:
         >>> edge_weights([[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]])
@@ -171,9 +169,8 @@ def kle(weights: ArrayLike, *, kernel: Kernel = heat_kernel) -> float:
         are all alike do not give 0: compare only at equal n. The ``u`` of its method
         starts at their value, so that it is 0 for them at every n.
 
-    Source:
-        Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
-        2405.20003), K_heat and K_Matern.
+    Source: Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
+    2405.20003), K_heat and K_Matern.
 
     Example:
         >>> round(kle([[0, 2], [2, 0]]), 4)
@@ -204,9 +201,7 @@ def kle_full(
     Returns:
         A value in [0, ln n] nats, higher is more uncertain.
 
-    Source:
-        The authors' repository, ``full_klu``:
-        https://github.com/AlexanderVNikitin/kernel-language-entropy
+    Source: ``full_klu`` of github.com/AlexanderVNikitin/kernel-language-entropy.
 
     Example:
         >>> edges = [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
@@ -224,47 +219,35 @@ def kle_full(
 
 
 @cache
-def _all_alike(n: int, kernel: Kernel) -> float:
-    """Return the KLE of ``n`` replies that are all alike."""
-    return kle(_complete(n), kernel=kernel)
-
-
-@cache
-def _all_alike_full(n: int) -> float:
-    """Return the same of ``kle_full``, where all replies are one cluster."""
-    return kle_full(_complete(n), [0] * n, [0.0] * n)
-
-
-def _complete(n: int) -> FloatArray:
-    weights: FloatArray = 2.0 * (1.0 - np.eye(n))
-    return weights
+def _all_alike(n: int, kernel: Kernel | None) -> float:
+    """Return the KLE of ``n`` replies that are all alike, ``kle_full`` for None."""
+    weights = 2.0 * (1.0 - np.eye(n))
+    if kernel is None:
+        return kle_full(weights, [0] * n, [0.0] * n)
+    return kle(weights, kernel=kernel)
 
 
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"
 
+_method = partial(Method, arguments=("graph",), default_similarity="nli")
 METHODS = (
-    Method(
-        name="kle_heat",
-        source=f"{_NIKITIN}, KLE(K_heat), t = 0.3",
-        function=kle,
+    _method(
+        "kle_heat",
+        f"{_NIKITIN}, KLE(K_heat), t = 0.3",
+        kle,
         limits=(lambda n: _all_alike(n, heat_kernel), math.log),
-        arguments=("graph",),
-        default_similarity="nli",
     ),
-    Method(
-        name="kle_matern",
-        source=f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
-        function=lambda graph: kle(graph, kernel=matern_kernel),
+    _method(
+        "kle_matern",
+        f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
+        partial(kle, kernel=matern_kernel),
         limits=(lambda n: _all_alike(n, matern_kernel), math.log),
-        arguments=("graph",),
-        default_similarity="nli",
     ),
-    Method(
-        name="kle_full",
-        source=f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
-        function=kle_full,
-        limits=(_all_alike_full, math.log),
+    _method(
+        "kle_full",
+        f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
+        kle_full,
         arguments=("graph", "cluster_ids", "mean_logprobs"),
-        default_similarity="nli",
+        limits=(lambda n: _all_alike(n, None), math.log),
     ),
 )

@@ -24,9 +24,8 @@ def sequence_probability(main_logprobs: ArrayLike) -> float:
         ``1 - exp(sum)`` in [0, 1], higher is more uncertain. Long answers come close
         to 1 whatever they say.
 
-    Source:
-        "Maximum sequence probability" in Fadeeva et al. 2023, "LM-Polygraph", which
-        takes its negative log: the ranking is the same.
+    Source: "Maximum sequence probability" in Fadeeva et al. 2023, "LM-Polygraph",
+    which takes its negative log: the ranking is the same.
 
     Example:
         >>> round(sequence_probability([-0.1, -0.2]), 4)
@@ -42,9 +41,8 @@ def perplexity(main_logprobs: ArrayLike) -> float:
         ``exp(-mean)``, at least 1, higher is more uncertain; ``inf`` where that is too
         large for a float.
 
-    Source:
-        "Perplexity" in Fadeeva et al. 2023, "LM-Polygraph", which takes its log: the
-        ranking is the same.
+    Source: "Perplexity" in Fadeeva et al. 2023, "LM-Polygraph", which takes its log:
+    the ranking is the same.
 
     Example:
         >>> round(perplexity([-0.1, -0.3]), 4)
@@ -58,14 +56,10 @@ def answer_length(main_answer: str) -> float:
     """Return how many words the delivered answer has; longer is more uncertain.
 
     On several data sets this ranks answers nearly as well as methods that cost ten
-    times as much.
+    times as much. Words are ``unicode_tokens``.
 
-    Returns:
-        The number of ``unicode_tokens``, 0 for a text without any.
-
-    Source:
-        Santilli et al. 2025, "Revisiting Uncertainty Quantification Evaluation in
-        Language Models", on what length alone explains.
+    Source: Santilli et al. 2025, "Revisiting Uncertainty Quantification Evaluation in
+    Language Models", on what length alone explains.
 
     Example:
         >>> answer_length("It was Neil Armstrong, in 1969.")
@@ -83,10 +77,8 @@ def p_true(p_true_logprob: float) -> float:
     Returns:
         ``1 - exp(p_true_logprob)`` in [0, 1], higher is more uncertain.
 
-    Source:
-        Kadavath et al. 2022, "Language Models (Mostly) Know What They Know" (arXiv
-        2207.05221), in the form of Farquhar et al. 2024, "Detecting hallucinations in
-        large language models using semantic entropy".
+    Source: Kadavath et al. 2022, "Language Models (Mostly) Know What They Know" (arXiv
+    2207.05221), in the form of Farquhar et al. 2024, semantic entropy.
 
     Example:
         >>> round(p_true(-0.1), 4)
@@ -134,33 +126,19 @@ def _surprise(main_logprobs: ArrayLike) -> float:
     return -math.fsum(logprobs.tolist())
 
 
-_POLYGRAPH = "Fadeeva et al. 2023, LM-Polygraph"
+_FADEEVA = "Fadeeva et al. 2023, LM-Polygraph"
+_SANTILLI = "Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation"
+_KADAVATH = "Kadavath et al. 2022, Language Models (Mostly) Know What They Know"
 
 METHODS = (
     Method(
-        name="sequence_probability",
-        source=f"{_POLYGRAPH}, maximum sequence probability",
-        function=sequence_probability,
+        "sequence_probability",
+        f"{_FADEEVA}, maximum sequence probability",
+        sequence_probability,
+        ("main_logprobs",),
         limits=(0.0, 1.0),
-        arguments=("main_logprobs",),
     ),
-    Method(
-        name="perplexity",
-        source=f"{_POLYGRAPH}, perplexity",
-        function=perplexity,
-        arguments=("main_logprobs",),
-    ),
-    Method(
-        name="answer_length",
-        source="Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation",
-        function=answer_length,
-        arguments=("main_answer",),
-    ),
-    Method(
-        name="p_true",
-        source="Kadavath et al. 2022, Language Models (Mostly) Know What They Know",
-        function=p_true,
-        limits=(0.0, 1.0),
-        arguments=("p_true_logprob",),
-    ),
+    Method("perplexity", f"{_FADEEVA}, perplexity", perplexity, ("main_logprobs",)),
+    Method("answer_length", _SANTILLI, answer_length, ("main_answer",)),
+    Method("p_true", _KADAVATH, p_true, ("p_true_logprob",), limits=(0.0, 1.0)),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,9 +42,8 @@ def snne(
         [0, 1] with diagonal 1 it lies within ``bounds(n, tau=tau)``. ``inf`` where a
         row of f is all ``-inf``, as for n = 1 without the diagonal.
 
-    Source:
-        Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy" (arXiv
-        2506.00245). The anchor is this library's.
+    Source: Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy" (arXiv
+    2506.00245). The anchor is this library's.
 
     Example:
         >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
@@ -73,15 +73,14 @@ def wsnne(
         similarity: ``(n, n)`` matrix f as for ``snne``.
         mean_logprobs: ``(n,)`` mean token log-probabilities of the answers in nats.
             ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
-        tau: Temperature of the log-sum-exp, above 0.
-        include_self: Whether ``j = i`` is in the inner sum.
+        tau: As for ``snne``.
+        include_self: As for ``snne``.
         anchor: As for ``snne``.
 
     Returns:
         The entropy in nats, within the bounds of SNNE.
 
-    Source:
-        The paper named at ``snne``, white-box extension.
+    Source: the paper named at ``snne``, white-box extension.
 
     Example:
         >>> f = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
@@ -206,27 +205,22 @@ def log_sum(row: Sequence[float], /) -> float:
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
 
-_SNNE = Method(
-    name="snne",
-    source=f"{_PAPER}, SNNE",
-    function=snne,
+_method = partial(
+    Method,
     options=("tau", "anchor"),
     limits=bounds,
     mapping=uncertainty,
     default_similarity="content_f1",
 )
+_SNNE = _method("snne", f"{_PAPER}, SNNE", snne)
 
 METHODS = (
     _SNNE,
-    Method(
-        name="wsnne",
-        source=f"{_PAPER}, WSNNE",
-        function=wsnne,
-        arguments=("similarity", "mean_logprobs"),
-        options=("tau", "anchor"),
-        limits=bounds,
-        mapping=uncertainty,
-        default_similarity="content_f1",
+    _method(
+        "wsnne",
+        f"{_PAPER}, WSNNE",
+        wsnne,
+        ("similarity", "mean_logprobs"),
         without_logprobs=_SNNE,
     ),
 )

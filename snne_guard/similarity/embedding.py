@@ -29,22 +29,16 @@ class Embedding:
             ``encode`` of a model that you have loaded.
 
     Raises:
-        ConfigurationError: ``model`` is none of these; at first use: the named model
-            cannot be loaded.
-        MissingExtraError: At first use: sentence-transformers is not installed.
-        ScoringError: In use: the named model failed.
+        ConfigurationError: ``model`` is none of these. A named one raises as ``NLI``.
 
-    Source:
-        Section 6.3 of the paper of SNNE takes ``Alibaba-NLP/gte-Qwen2-7B-instruct``
-        or ``Salesforce/SFR-Embedding-2_R``, and the cosine as it is.
+    Source: section 6.3 of the paper of SNNE takes
+    ``Alibaba-NLP/gte-Qwen2-7B-instruct`` or ``Salesforce/SFR-Embedding-2_R``, and the
+    cosine as it is.
 
     Example:
         >>> def count(texts):
         ...     return [[text.count("a"), text.count("b")] for text in texts]
-        >>> letters = Embedding(count)
-        >>> letters.name
-        'embedding:count'
-        >>> letters(["ab", "abab", "a"]).round(3)
+        >>> Embedding(count)(["ab", "abab", "a"]).round(3)
         array([[1.   , 1.   , 0.854],
                [1.   , 1.   , 0.854],
                [0.854, 0.854, 1.   ]])
@@ -78,11 +72,8 @@ class Embedding:
         distinct = distinct_texts(texts)
         if not distinct:
             return np.zeros((0, 0))
-        vectors = as_numbers(
-            self._encode(distinct),
-            what=f"vectors of {self.name}",
-            shape=(len(distinct), "d"),
-        )
+        what, shape = f"vectors of {self.name}", (len(distinct), "d")
+        vectors = as_numbers(self._encode(distinct), what=what, shape=shape)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.where(lengths > 0, lengths, 1.0)
         cosines = vectors @ vectors.T

@@ -61,8 +61,7 @@ def normalised_text(text: str, /) -> str:
 
     Characters are normalised (NFKC), dashes and quotes to one kind each. Quotes and
     emphasis are stripped from both ends, sentence-ending marks from the right end. A
-    text that consists of nothing else is kept. Of a single letter in brackets, the
-    letter is kept: A, (A), A. and A) are one option.
+    text that consists of nothing else is kept. A, (A), A. and A) are one option.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")

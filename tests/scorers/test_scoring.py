@@ -185,19 +185,12 @@ def test_no_answers(answers: Any, says: str) -> None:
     ("known", "says"),
     [
         ([[-0.1]], "for each of 3 answers, got 1"),
-        ([-0.1, -0.2, -0.3], "a list of numbers, or None, for each answer, got float"),
-        (-0.1, "a list of numbers, or None, for each answer, got float"),
         ([[-0.1], [math.nan], [-0.1]], "answer 1 without NaN, got nan"),
     ],
 )
 def test_no_log_probabilities(known: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         score(PARIS, token_logprobs=known)
-
-
-def test_a_question_that_is_no_text() -> None:
-    with pytest.raises(InputError, match="question to be a text or None, got int"):
-        score(PARIS, question=5)  # type: ignore[arg-type]
 
 
 def test_options_that_make_no_sense() -> None:
