@@ -147,7 +147,7 @@ _MARKER = re.compile(r"(?<![^\W_])answer\s*[*_]*\s*[:：]", re.IGNORECASE)  # no
 
 def _examples(messages: Messages) -> Messages:
     start = 0
-    while start < len(messages) and _role_of(messages[start]) in _SYSTEM:
+    while start < len(messages) and role_of(messages[start]) in _SYSTEM:
         start += 1
     turns = [
         {"role": role, "content": text}
@@ -159,7 +159,7 @@ def _examples(messages: Messages) -> Messages:
 
 def _reasoning(messages: Messages) -> Messages:
     for place in reversed(range(len(messages))):
-        if _role_of(messages[place]) == "user":
+        if role_of(messages[place]) == "user":
             messages[place] = _with_text(messages[place], _REASONING)
             break
     return messages
@@ -183,19 +183,21 @@ _RESPONSES_PARTS = frozenset({"input_file", "input_image", "input_text"})
 """Types of parts that only OpenAI's Responses API has."""
 
 
-def _field(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is there
+def field_of(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is there
+    """Return a field of a message, None where it has no such field."""
     if isinstance(message, Mapping):
         return message.get(name)
     return getattr(message, name, None)
 
 
-def _role_of(message: object) -> object:
-    role = _field(message, "role") or _field(message, "type")
+def role_of(message: object) -> object:
+    """Return who says a message, with "user" and "assistant" for LangChain's names."""
+    role = field_of(message, "role") or field_of(message, "type")
     return {"human": "user", "ai": "assistant"}.get(str(role), role)
 
 
 def _roles_from_last_user_turn(messages: Sequence[Any]) -> list[object]:
-    roles = [_role_of(message) for message in messages]
+    roles = [role_of(message) for message in messages]
     if "user" not in roles:
         return []
     return roles[-1 - roles[::-1].index("user") :]
@@ -203,9 +205,9 @@ def _roles_from_last_user_turn(messages: Sequence[Any]) -> list[object]:
 
 def _with_text(message: Any, text: str) -> Any:  # noqa: ANN401 - as it came
     """Return a message with a further paragraph; its other content stays."""
-    content = _field(message, "content")
+    content = field_of(message, "content")
     if isinstance(content, list | tuple):
-        kinds = {_field(part, "type") for part in content}
+        kinds = {field_of(part, "type") for part in content}
         kind = "input_text" if kinds & _RESPONSES_PARTS else "text"
         content = [*content, {"type": kind, "text": text}]
     else:

@@ -38,9 +38,6 @@ def word_match(
     Returns:
         ``(m, k)`` float64 in [0, 1].
 
-    Source:
-        This library.
-
     Example:
         >>> text = "Ida Frick was born in Bern. She died in 1907."
         >>> word_match(["She was born in Bern.", "She died in 1911."], [text]).round(2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, get_args
 
@@ -48,11 +48,8 @@ def render_marks(
         'Oak. [?] Elm.'
     """
     check_choice(form, get_args(MarkedForm), what="form")
-    escapes: dict[str, Callable[[str], str]] = {
-        "html": html.escape,
-        "terminal": partial(printable, lines=True),
-    }
-    escape = escapes.get(form, str)
+    shown = partial(printable, lines=True)
+    escape = {"html": html.escape, "terminal": shown}.get(form, str)
     if threshold is None and min_grounded is None:
         msg = "expected a threshold or min_grounded, got none"
         raise ConfigurationError(msg)
