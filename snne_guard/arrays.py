@@ -36,14 +36,8 @@ def as_numbers(
 ) -> FloatArray:
     """Return numbers from ``least`` to ``most``, at least one; NaN is refused.
 
-    Args:
-        values: The numbers.
-        what: What messages call them.
-        shape: The size of each axis; a letter stands for any size, and the same letter
-            for the same size. None: any shape.
-        least: The smallest number. By default, infinite ones are refused.
-        most: The largest.
-        rounding: How far outside a number may lie; it is clipped.
+    In ``shape`` a letter stands for any size, and the same letter for the same size.
+    What lies outside by no more than ``rounding`` is clipped.
     """
     array: FloatArray | None = None
     # Not numpy's own error, which may quote a text.
@@ -81,10 +75,7 @@ def _has_shape(sizes: Sequence[int], shape: Sequence[int | str]) -> bool:
 
 
 def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
-    """Return the matrix of ``n`` texts: symmetric, in [0, 1], diagonal 1.
-
-    The diagonal is set to 1 whatever it was: a text is like itself.
-    """
+    """Return the matrix of ``n`` texts: symmetric, in [0, 1], diagonal set to 1."""
     matrix = as_numbers(values, what="similarity", shape=(n, n), least=0, most=1)
     np.fill_diagonal(matrix, 1.0)
     if np.abs(matrix - matrix.T).max() > _ROUNDING:
@@ -95,14 +86,8 @@ def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
 
 def as_logprobs(values: ArrayLike, /, *, what: str, n: int | str = "n") -> FloatArray:
     """Return ``(n,)`` natural log-probabilities, at most 0; ``-inf`` is one."""
-    return as_numbers(
-        values,
-        what=what,
-        shape=(n,),
-        least=-math.inf,
-        most=0.0,
-        rounding=_LOGPROB_ROUNDING,
-    )
+    limits = {"least": -math.inf, "most": 0.0, "rounding": _LOGPROB_ROUNDING}
+    return as_numbers(values, what=what, shape=(n,), **limits)
 
 
 def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
@@ -117,18 +102,9 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
 
 
 def as_entailment(values: ArrayLike, /, *, n: int | str = "n") -> FloatArray:
-    """Return ``(n, n, 3)`` probabilities in which every text entails itself.
-
-    Those of a pair add up to 1.
-    """
-    table = as_numbers(
-        values,
-        what="entailment",
-        shape=(n, n, 3),
-        least=0,
-        most=1,
-        rounding=_SUM_ROUNDING,
-    )
+    """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
+    limits = {"least": 0, "most": 1, "rounding": _SUM_ROUNDING}
+    table = as_numbers(values, what="entailment", shape=(n, n, 3), **limits)
     if np.abs(table.sum(axis=-1) - 1).max() > _SUM_ROUNDING:
         msg = "expected entailment to add up to 1, got another sum"
         raise InputError(msg)

@@ -93,22 +93,14 @@ class SelfCheck:
             object.__setattr__(self, "prompt", _PROMPTS[self.form])
         if form_of(str(self.prompt)) != self.form:
             wanted = "Yes or No" if self.form == "yes_no" else "a number from 0 to 100"
-            msg = (
-                f"expected the self-check's prompt to ask for {wanted}, got "
-                f"{self.prompt!r}"
-            )
+            given = f"prompt to ask for {wanted}, got {self.prompt!r}"
+            msg = f"expected the self-check's {given}"
             raise ConfigurationError(msg)
         check_number(self.weight, what="the self-check's weight", above=0)
 
     def uncertainty(self, *, disagreement: float, p_correct: float) -> float:
-        """Return the weighted mean of the disagreement and the doubt of the self-check.
-
-        Args:
-            disagreement: ``u`` of the replies, in [0, 1].
-            p_correct: Probability that the model calls its answer correct, in [0, 1].
-        """
-        doubt = 1.0 - p_correct
-        return (disagreement + self.weight * doubt) / (1.0 + self.weight)
+        """Return the weighted mean of the disagreement and ``1 - p_correct``."""
+        return (disagreement + self.weight * (1.0 - p_correct)) / (1.0 + self.weight)
 
     def applied(self, score: Score, p_correct: float, /) -> Score:
         """Return a score with the doubt of the self-check in its uncertainty."""
@@ -119,12 +111,7 @@ class SelfCheck:
 
 
 def form_of(prompt: str, /) -> Form | None:
-    """Return what a prompt asks for, None where that is neither.
-
-    Example:
-        >>> form_of("Right? Yes or No?"), form_of("From 0 to 100?"), form_of("Right?")
-        ('yes_no', 'number', None)
-    """
+    """Return what a prompt asks for, None where that is neither."""
     if {"yes", "no"} <= {*_words(prompt)}:
         return "yes_no"
     return "number" if {"0", "100"} <= {*re.findall(r"\d+", prompt)} else None

@@ -103,26 +103,13 @@ class View:
 
 
 def final_answer(reply: str, /) -> str | None:
-    """Return the text after the last "Answer:" of a reply, None without one.
-
-    Example:
-        >>> final_answer("3 and 4 are 7. **Answer:** 7")
-        '7'
-    """
+    """Return the text after the last "Answer:" of a reply, None without one."""
     parts = _MARKER.split(reply)
     return parts[-1].strip("*_ \t\r\n") or None if len(parts) > 1 else None
 
 
 def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
-    """Return views, those of the package by their names.
-
-    Raises:
-        ConfigurationError: A name is unknown.
-
-    Example:
-        >>> [view.name for view in resolve_views(["plain", "reasoning"])]
-        ['plain', 'reasoning']
-    """
+    """Return views, those of the package by their names."""
     try:
         return tuple(each if isinstance(each, View) else VIEWS[each] for each in views)
     except KeyError as error:

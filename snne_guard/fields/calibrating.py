@@ -33,15 +33,16 @@ def calibrate_fields(
             neither 0 nor 1; as for ``Threshold.for_error_rate``, too.
 
     Example:
-        >>> rows = [
-        ...     {
-        ...         "id": str(number),
-        ...         "main_answer": '{"city": "Bern"}',
-        ...         "samples": ['{"city": "%s"}' % ("Bern" if number % 2 else "Basel")],
-        ...         "field_labels": {"/city": number % 2},
-        ...     }
-        ...     for number in range(200)
-        ... ]
+        >>> row = {"main_answer": '{"city": "Bern"}'}
+        >>> right = row | {
+        ...     "samples": ['{"city": "Bern"}'],
+        ...     "field_labels": {"/city": 1},
+        ... }
+        >>> wrong = row | {
+        ...     "samples": ['{"city": "Rome"}'],
+        ...     "field_labels": {"/city": 0},
+        ... }
+        >>> rows = [{"id": n, **(right if n % 2 else wrong)} for n in range(200)]
         >>> calibrate_fields(rows, alpha=0.1).status
         'certified'
     """

@@ -62,7 +62,7 @@ def score_fields(
     if isinstance(samples, str | dict) or not samples:
         msg = "expected a list of at least one sample"
         raise InputError(msg)
-    first, *others = [*map(_keyed, (answer, *samples))]
+    first, *others = map(_keyed, (answer, *samples))
     if isinstance(first, Elsewhere):
         msg = "expected the answer as a dict, a list or a JSON text, not too deep"
         raise InputError(msg)
@@ -128,11 +128,8 @@ def _field(path: str, values: Sequence[Any], question: str | None) -> Field:
     if len({*keys}) == 1:
         return Field(path=path, uncertainty=0.0, supported=len(keys) - 1)
     matrix = alike(keys, question=question)
-    return Field(
-        path=path,
-        uncertainty=_uncertainty(len(keys), matrix.tobytes()),
-        supported=int((matrix[0, 1:] > _HALF).sum()),
-    )
+    u, supported = _uncertainty(len(keys), matrix.tobytes()), matrix[0, 1:] > _HALF
+    return Field(path=path, uncertainty=u, supported=int(supported.sum()))
 
 
 @lru_cache(maxsize=1024)

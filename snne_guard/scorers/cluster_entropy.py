@@ -53,9 +53,7 @@ def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
         SE = -\sum_C P(C) \ln P(C), \quad
         P(C) = \sum_{i \in C} \mathrm{softmax}(\ell)_i
 
-    Returns:
-        The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
-
+    The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
     Source: Farquhar et al. 2024, "Detecting hallucinations in large language models
     using semantic entropy". WSNNE gives it by the theorem of the SNNE paper.
 
@@ -73,10 +71,8 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
 
     .. math:: DSE = -\sum_C \frac{|C|}{n} \ln \frac{|C|}{n}
 
-    Returns:
-        The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters).
-
-    Source: the paper named at ``semantic_entropy``, discrete variant.
+    The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters). Source: the
+    paper named at ``semantic_entropy``, discrete variant.
 
     Example:
         >>> round(discrete_semantic_entropy([0, 0, 0, 1]), 4)
@@ -91,11 +87,8 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
 
     .. math:: NE = -\frac1n \sum_i \ell_i
 
-    Returns:
-        The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
-        ``-inf``.
-
-    Source: Malinin and Gales 2021, "Uncertainty Estimation in Autoregressive
+    The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
+    ``-inf``. Source: Malinin and Gales 2021, "Uncertainty Estimation in Autoregressive
     Structured Prediction" (arXiv 2002.07650), length-normalised.
 
     Example:

@@ -20,11 +20,9 @@ from snne_guard.types import FloatArray
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     """Return how much each text supports each other one, ignoring neutral.
 
-    Returns:
-        ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1],
-        premise first, so not symmetric. 1 on the diagonal; 0.5 if all is neutral.
-
-    Source: Zhang et al. 2024, as for ``luq``.
+    ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1], premise
+    first, so not symmetric. 1 on the diagonal; 0.5 if all is neutral. Source: Zhang et
+    al. 2024, as for ``luq``.
 
     Example:
         >>> entailment_ratio([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0, 1, 0], [0, 0, 1]]])
@@ -46,12 +44,9 @@ def luq(entailment: ArrayLike) -> float:
 
     with the support S of ``entailment_ratio``.
 
-    Returns:
-        A number from 0 (each supports all others) to 1 (none does); 1 for one answer,
-        which has no support.
-
-    Source: Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs",
-    with each answer as one unit.
+    A number from 0 (each supports all others) to 1 (none does); 1 for one answer, which
+    has no support. Source: Zhang et al. 2024, "LUQ: Long-text Uncertainty
+    Quantification for LLMs", with each answer as one unit.
 
     Example:
         >>> luq([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0.3, 0.6, 0.1], [0, 0, 1]]])
@@ -74,11 +69,9 @@ def luq_pair(entailment: ArrayLike) -> float:
     answer is the premise, so the order of the answers matters. This is LUQ-Pair in the
     code of the SNNE paper; the published one compares sentences.
 
-    Returns:
-        A number from 0 (each is supported by another) to 1 (none is); 1 for one
-        answer, which has no support.
-
-    Source: the code of Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy".
+    A number from 0 (each is supported by another) to 1 (none is); 1 for one answer,
+    which has no support. Source: the code of Nguyen, Payani, Mirzasoleiman 2025,
+    "Beyond Semantic Entropy".
 
     Example:
         >>> luq_pair([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0.3, 0.6, 0.1], [0, 0, 1]]])

@@ -28,10 +28,8 @@ def lexical_similarity(similarity: ArrayLike) -> float:
 
     .. math:: U = -\frac{1}{n (n - 1)} \sum_{i \ne j} f_{ij}
 
-    Returns:
-        A number from -1 (all alike) to 0 (nothing in common); -1 for one answer.
-
-    Source: Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
+    A number from -1 (all alike) to 0 (nothing in common); -1 for one answer. Source:
+    Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
     Translation"; Lin et al. 2024, "Generating with Confidence".
 
     Example:
@@ -52,10 +50,8 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
 
     .. math:: U = \sum_k \max(0, 1 - \lambda_k)
 
-    Returns:
-        A number from 1 (all alike) to n (nothing in common).
-
-    Source: Lin et al. 2024, "Generating with Confidence", U_EigV.
+    A number from 1 (all alike) to n (nothing in common). Source: Lin et al. 2024,
+    "Generating with Confidence", U_EigV.
 
     Example:
         >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
@@ -72,10 +68,8 @@ def degree(similarity: ArrayLike) -> float:
 
     The method's authors divide by n once more; the code of the SNNE paper does not.
 
-    Returns:
-        A number from 0 (all alike) to ``n - 1`` (nothing in common).
-
-    Source: Lin et al. 2024, "Generating with Confidence", U_Deg.
+    A number from 0 (all alike) to ``n - 1`` (nothing in common). Source: Lin et al.
+    2024, "Generating with Confidence", U_Deg.
 
     Example:
         >>> degree([[1, 0.5], [0.5, 1]])
@@ -94,11 +88,9 @@ def eccentricity(similarity: ArrayLike) -> float:
     where the columns of V are the eigenvectors with eigenvalues below 0.9, and the mean
     row is subtracted (Eccen). It jumps where an eigenvalue crosses 0.9.
 
-    Returns:
-        A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
-
-    Source: Lin et al. 2024, "Generating with Confidence", U_Ecc, with the threshold of
-    the code of the SNNE paper.
+    A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common). Source: Lin et
+    al. 2024, "Generating with Confidence", U_Ecc, with the threshold of the code of the
+    SNNE paper.
 
     Example:
         >>> round(eccentricity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) ** 2, 9)

@@ -22,9 +22,7 @@ def eigen_score(hidden_states: ArrayLike) -> float:
         hidden_states: ``(n, d)``, one hidden state or embedding for each answer,
             n >= 1. Their scale matters.
 
-    Returns:
-        The mean logarithm, at least ``ln(0.001)``, higher is more uncertain; unbounded.
-
+    The mean logarithm, at least ``ln(0.001)``, higher is more uncertain; unbounded.
     Source: Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
     Hallucination Detection" (arXiv 2402.03744), as in LM-Polygraph and the code of the
     SNNE paper. EigenScore's own repository divides the covariance by d - 1 and takes

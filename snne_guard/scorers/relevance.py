@@ -32,11 +32,9 @@ def token_sar(
 
     If no token of an answer matters (all R are 0), all its tokens weigh the same.
 
-    Returns:
-        A value of at least 0 nats, higher is more uncertain; unbounded.
-
-    Source: Duan et al. 2024, "Shifting Attention to Relevance" (arXiv 2307.01379),
-    tokenSAR. The code of the SNNE paper inverts the weights.
+    A value of at least 0 nats, higher is more uncertain; unbounded. Source: Duan et al.
+    2024, "Shifting Attention to Relevance" (arXiv 2307.01379), tokenSAR. The code of
+    the SNNE paper inverts the weights.
 
     Example:
         >>> round(token_sar([[-0.1, -2.0]], [[0.25, 0.75]]), 4)
@@ -54,11 +52,9 @@ def sent_sar(token_logprobs: Sequence[ArrayLike], similarity: ArrayLike) -> floa
     with T = 0.001 and the answer's probability :math:`p_i = \exp(\sum_t \log p_t)`,
     computed in log space, so that it may be too small for a float.
 
-    Returns:
-        A value in nats, higher is more uncertain. It has a large offset of about
-        ``log(T)`` and may be negative: only the ranking of questions means something.
-
-    Source: the paper named at ``token_sar``, sentSAR.
+    A value in nats, higher is more uncertain. It has a large offset of about ``log(T)``
+    and may be negative: only the ranking of questions means something. Source: the
+    paper named at ``token_sar``, sentSAR.
 
     Example:
         >>> round(sent_sar([[-0.1, -2.0], [-1.0]], [[1, 0.5], [0.5, 1]]), 4)

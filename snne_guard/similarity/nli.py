@@ -34,10 +34,8 @@ def equivalence(probabilities: FloatArray) -> BoolArray:
         probabilities: ``(n, n, 3)``: premise, hypothesis, then contradiction, neutral,
             entailment. The diagonal is not looked at.
 
-    Returns:
-        ``(n, n)`` booleans, symmetric, True on the diagonal; not always transitive.
-
-    Source: Farquhar et al. 2024, semantic entropy.
+    ``(n, n)`` booleans, symmetric, True on the diagonal; not always transitive. Source:
+    Farquhar et al. 2024, semantic entropy.
 
     Example:
         >>> equivalence([[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]])
@@ -56,11 +54,8 @@ def entail_similarity(probabilities: FloatArray) -> FloatArray:
     Args:
         probabilities: ``(n, n, 3)`` as for ``equivalence``.
 
-    Returns:
-        ``(n, n)`` mean of both directions' probability of entailment, in [0, 1], 1 on
-        the diagonal.
-
-    Source: ``entail`` of Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic
+    ``(n, n)`` mean of both directions' probability of entailment, in [0, 1], 1 on the
+    diagonal. Source: ``entail`` of Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic
     Entropy"; that it is the mean of both directions is in the authors' code.
 
     Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, get_args
 
@@ -48,8 +48,9 @@ def render_marks(
         'Oak. [?] Elm.'
     """
     check_choice(form, get_args(MarkedForm), what="form")
-    shown = partial(printable, lines=True)
-    escape = {"html": html.escape, "terminal": shown}.get(form, str)
+    escape: Callable[[str], str] = html.escape if form == "html" else str
+    if form == "terminal":
+        escape = partial(printable, lines=True)
     if threshold is None and min_grounded is None:
         msg = "expected a threshold or min_grounded, got none"
         raise ConfigurationError(msg)
