@@ -132,11 +132,8 @@ def read_self_check(
     said to be a likelihood. 90, 90 %, 0.9, 0,9, 9/10, "about 90" and "90 out of 100"
     are the same. 1 may be the least or the most, so it is unknown.
 
-    Args:
-        reply: What the model said.
-        entries: Log-probabilities of its tokens as in OpenAI's ``logprobs.content``,
-            with ``top_logprobs`` where the provider gives them.
-        form: What it was asked for.
+    ``entries`` are log-probabilities of the reply's tokens as in OpenAI's
+    ``logprobs.content``, with ``top_logprobs`` where the provider gives them.
 
     Returns:
         A probability in [0, 1]. None where that is in doubt: "Hardly yes", "Yes and

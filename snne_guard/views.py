@@ -31,11 +31,10 @@ class View:
 
     Attributes:
         name: Names it in recordings and calibrations.
-        rewrite: Takes a copy of the conversation, a list of messages, and returns the
-            one that the model gets. In LangChain these are its messages; ``SNNEGuard``
-            also takes dicts with ``role`` and ``content`` back. In ``guard_client``
-            they are the dicts of the request. The result must end with the user's last
-            turn, reworded or not, and whatever followed it. It must be quick: in
+        rewrite: Takes a copy of the conversation, a list of messages of LangChain or
+            dicts of a request, and returns the one that the model gets; ``SNNEGuard``
+            takes dicts with ``role`` and ``content`` too. It must end with the user's
+            last turn, reworded or not, and whatever followed it. It must be quick: in
             asynchronous calls it runs on the event loop.
         extract: Takes the text of a reply and returns the part that is compared, None
             where there is none. Samples then have no stop texts, and 512 tokens beyond

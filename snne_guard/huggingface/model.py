@@ -143,15 +143,11 @@ class HuggingFaceModel:
         """Return the natural log-probability of a continuation, all its tokens.
 
         The prompt is plain text, without a chat template around it, as pTrue has it.
-
-        Args:
-            prompt: Text that the model has read before.
-            continuation: Text of at least one token, which begins where a token does:
-                ``" A"`` after ``"is:"``, and not ``"nd"`` after ``"a"``.
+        The continuation is at least one token, and begins where a token does: ``" A"``
+        after ``"is:"``, and not ``"nd"`` after ``"a"``.
 
         Raises:
-            InputError: The prompt or the continuation has no tokens, the continuation
-                does not begin where a token does, or both are too long for the model.
+            InputError: One of them does not fit that, or both are too long.
         """
         from snne_guard.huggingface.generate import token_logprobs
 

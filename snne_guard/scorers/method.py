@@ -93,9 +93,7 @@ class Method:
         """Check that a similarity can give what the method needs.
 
         Raises:
-            ConfigurationError: The method needs groups of equal meaning or
-                probabilities of entailment, and the similarity has no ``equivalent``
-                or ``probabilities``.
+            ConfigurationError: It lacks ``equivalent`` or ``probabilities``.
         """
         for needs, attribute, example in (
             ("cluster_ids", "equivalent", "exact"),
@@ -110,11 +108,7 @@ class Method:
                 raise ConfigurationError(msg)
 
     def compute(self, inputs: object, /) -> float:
-        """Return the raw value.
-
-        Args:
-            inputs: ``Inputs``, or any object with the method's arguments and
-                options as attributes.
+        """Return the raw value of ``Inputs``, or of any object with its attributes.
 
         Raises:
             InputError: Something that the method needs is missing.
@@ -137,10 +131,7 @@ class Method:
         return float(low), float(high)
 
     def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
-        """Map a raw value to [0, 1].
-
-        Returns:
-            ``u``; None for fewer than two answers and for a method without limits.
+        """Map a raw value to [0, 1]; None for one answer, or a method without limits.
 
         Raises:
             InputError: The value lies outside the limits.

@@ -69,16 +69,9 @@ def wsnne(
     The paper prints the mean log-probability itself as the weight; its code, and this
     function, exponentiate it. With equal log-probabilities WSNNE is SNNE.
 
-    Args:
-        similarity: ``(n, n)`` matrix f as for ``snne``.
-        mean_logprobs: ``(n,)`` mean token log-probabilities of the answers in nats.
-            ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
-        tau: As for ``snne``.
-        include_self: As for ``snne``.
-        anchor: As for ``snne``.
-
-    Returns:
-        The entropy in nats, within the bounds of SNNE.
+    ``mean_logprobs`` are the ``(n,)`` mean token log-probabilities of the answers in
+    nats: ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal. All else,
+    and the bounds of the result, is as for ``snne``.
 
     Source: the paper named at ``snne``, white-box extension.
 
@@ -129,11 +122,9 @@ def _entropy(
 def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
     """Return the smallest and largest SNNE of ``n`` answers.
 
-    They hold for similarities in [0, 1] with diagonal 1, the diagonal in the sum.
-
-    Returns:
-        ``-(1/tau + ln n)`` for equal answers and ``-ln(exp(1/tau) + n - 1)`` for
-        answers with nothing in common, in nats. Equal for n = 1.
+    They are ``-(1/tau + ln n)`` for equal answers and ``-ln(exp(1/tau) + n - 1)`` for
+    answers with nothing in common, in nats, and hold for similarities in [0, 1] with
+    diagonal 1, the diagonal in the sum.
 
     Example:
         >>> low, high = bounds(10)

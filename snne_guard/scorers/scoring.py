@@ -51,19 +51,10 @@ METHODS: Mapping[str, Method] = MappingProxyType({each.name: each for each in _A
 
 
 def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
-    """Return the method that an option means.
-
-    Args:
-        method: A key of ``METHODS``, a ``Method`` of your own, or ``"auto"``.
-        logprobs: Whether token log-probabilities are available: ``"auto"`` is WSNNE
-            with them and SNNE without.
+    """Return a method by name; ``"auto"`` is WSNNE with log-probabilities, else SNNE.
 
     Raises:
         ConfigurationError: It is neither a known name nor a ``Method``.
-
-    Example:
-        >>> resolve_method("auto", logprobs=False).name
-        'snne'
     """
     if isinstance(method, Method):
         return method

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from os import PathLike
 
 import numpy as np
@@ -88,11 +89,8 @@ class CrossEncoder:
 
     def of_pairs(self, pairs: Sequence[tuple[str, str]], /) -> FloatArray:
         """Return what the model says of each pair, ``(m,)`` in [0, 1]."""
-        alike = run_model(
-            "CrossEncoder",
-            self.model,
-            lambda model: model.predict(pairs, show_progress_bar=False),
-        )
+        work = methodcaller("predict", pairs, show_progress_bar=False)
+        alike = run_model("CrossEncoder", self.model, work)
         if alike.ndim != 1:
             msg = f"expected {self.name} to have one output, got {alike.shape[1]}"
             raise ConfigurationError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,7 @@ class Embedding:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return ``(1 + cosine) / 2`` of every two texts.
-
-        The cosine with an embedding of length 0 counts as 0.
+        """Return ``(1 + cosine) / 2`` of every two texts; of length 0 the cosine is 0.
 
         Raises:
             InputError: The model did not return a finite vector for each text.
@@ -84,10 +83,7 @@ class Embedding:
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
         if isinstance(self.model, str):
-            return run_model(
-                "SentenceTransformer",
-                self.model,
-                lambda model: model.encode(texts, show_progress_bar=False),
-            )
+            work = methodcaller("encode", texts, show_progress_bar=False)
+            return run_model("SentenceTransformer", self.model, work)
         embed = getattr(self.model, "embed_documents", self.model)
         return embed(texts)

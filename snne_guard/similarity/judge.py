@@ -101,7 +101,7 @@ class EntailmentJudge:
         name: Its name in assessments; by default the callable's.
 
     Raises:
-        ConfigurationError: ``generate`` cannot be called.
+        ConfigurationError: ``generate`` cannot be called. In use, as ``SpanJudge``.
 
     Source: Farquhar et al. 2024, semantic entropy, ask about each pair separately.
 
@@ -128,11 +128,7 @@ class EntailmentJudge:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts mean the same, a relation that may not be transitive.
-
-        Raises:
-            ScoringError: The request failed, or no verdict is in the reply.
-        """
+        """Return which texts mean the same, a relation that may not be transitive."""
         distinct = distinct_texts(texts)
         same: FloatArray = np.eye(len(distinct))
         if len(distinct) > 1:

@@ -117,9 +117,8 @@ def rouge_l_paper(
 
 def check_texts(texts: Sequence[str], /) -> None:
     """Raise InputError for anything but a sequence of strings."""
-    given: object = texts
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        msg = f"expected a sequence of texts, got one {type(given).__name__}"
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        msg = f"expected a sequence of texts, got one {type(texts).__name__}"
         raise InputError(msg)
     for kind in set(map(type, texts)):
         if not issubclass(kind, str):

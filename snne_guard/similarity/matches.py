@@ -23,11 +23,8 @@ _OPTION = re.compile(r"[(\[]?([^\W\d_])[)\]]")
 class Match:
     """A similarity of 0 and 1: whether two texts have the same key.
 
-    It is transitive, so methods that group answers can use it too.
-
-    Args:
-        name: Its name.
-        key: The key of a text. It must depend on the text alone.
+    It is transitive, so methods that group answers can use it too. The key must depend
+    on the text alone.
 
     Example:
         >>> agrees = Match("agrees", lambda text: text.lower().startswith("yes"))

@@ -19,10 +19,8 @@ _RETURNING = frozenset({"tool", "function", "function_call_output"})
 
 def source_of(option: object, /) -> ContextFrom:
     """Return where documents come from by the option ``context``."""
-    if option == _TOOL_MESSAGES:
-        return _TOOL_MESSAGES
-    if option == CLIENT:
-        return CLIENT
+    if option in (_TOOL_MESSAGES, CLIENT):
+        return option
     return "function" if callable(option) else "text"
 
 
@@ -62,14 +60,11 @@ def context_text(given: object, /) -> str | None:
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, list | tuple):
-        found = [getattr(each, "page_content", each) for each in given]
-        texts = [text for text in found if isinstance(text, str)]
-        if len(texts) == len(found):
+        texts: list[Any] = [getattr(each, "page_content", each) for each in given]
+        if all(isinstance(text, str) for text in texts):
             return "\n\n".join(texts)
-    msg = (
-        "expected the context to be a text, or a list of texts or Documents, got "
-        f"{type(given).__name__}"
-    )
+    msg = "expected the context to be a text, or a list of texts or Documents, got "
+    msg += type(given).__name__
     raise ConfigurationError(msg)
 
 

@@ -34,13 +34,7 @@ _ENOUGH = 3
 
 
 class Support(NamedTuple):
-    """What documents say of a part of an answer.
-
-    Attributes:
-        grounded: How far they support it, in [0, 1]; None where words cannot tell.
-        missing: Where numbers and names stand that are nowhere in them: start and end
-            in the answer.
-    """
+    """How far documents support a part of an answer, and which words they lack."""
 
     grounded: float | None
     missing: tuple[tuple[int, int], ...]

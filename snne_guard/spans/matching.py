@@ -89,7 +89,14 @@ def nearest_windows(
     wanted: Sequence[str], text: str, asked: Collection[str] = ()
 ) -> list[str]:
     """Return that window of a text for each part which shares most words with it."""
-    windows = _windows(text) or [text]
+    windows: list[str] = []
+    begin = None
+    for start, end in cut(text):  # of whole sentences
+        if begin is None or end - begin > _WINDOW:
+            begin = start
+            windows.append("")
+        windows[-1] = text[begin:end]
+    windows = windows or [text]
     pieces = _Pieces(windows)
     return [windows[pieces.nearest(WeighedWords(part), asked)] for part in wanted]
 
@@ -147,15 +154,3 @@ def _weights(wanted: WeighedWords, asked: Collection[str]) -> dict[str, int]:
         word: min(weight, ASKED) if word in asked else weight
         for word, weight in wanted.weights.items()
     }
-
-
-def _windows(text: str) -> list[str]:
-    """Return a text in windows of whole sentences."""
-    windows: list[str] = []
-    begin = None
-    for start, end in cut(text):
-        if begin is None or end - begin > _WINDOW:
-            begin = start
-            windows.append("")
-        windows[-1] = text[begin:end]
-    return windows
