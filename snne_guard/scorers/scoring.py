@@ -295,9 +295,9 @@ def score(
         (reason ``too_few_samples``) and for methods without bounds.
 
     Raises:
-        InputError: There are no answers, or one is not a text; the log-probabilities do
-            not fit the answers, are NaN or above 0; something that the method needs is
-            missing; the similarity returned no matrix.
+        InputError: There are no answers, or one, or the question, is not a text; the
+            log-probabilities do not fit the answers, are NaN or above 0; something that
+            the method needs is missing; the similarity returned no matrix.
         ConfigurationError: The method, the similarity or tau makes no sense, or the
             similarity cannot give what the method needs.
 
@@ -316,6 +316,10 @@ def score(
     n = len(answers)
     if not n:
         msg = "expected at least one answer, got none"
+        raise InputError(msg)
+    asked: object = question
+    if not isinstance(asked, str | None):
+        msg = f"expected question to be a text or None, got {type(asked).__name__}"
         raise InputError(msg)
     logprobs = [None] * n if token_logprobs is None else token_logprobs
     if len(logprobs) != n:

@@ -193,6 +193,11 @@ def test_no_log_probabilities(known: Any, says: str) -> None:
         score(PARIS, token_logprobs=known)
 
 
+def test_a_question_that_is_no_text() -> None:
+    with pytest.raises(InputError, match="question to be a text or None, got int"):
+        score(PARIS, question=5)  # type: ignore[arg-type]
+
+
 def test_options_that_make_no_sense() -> None:
     for options in (
         {"method": "sne"},
