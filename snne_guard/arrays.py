@@ -95,10 +95,8 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
     if not len(lists):
         msg = "expected token_logprobs of at least one answer, got none"
         raise InputError(msg)
-    return [
-        as_logprobs(tokens, what=f"token_logprobs of answer {position}")
-        for position, tokens in enumerate(lists)
-    ]
+    what = "token_logprobs of answer {}"
+    return [as_logprobs(row, what=what.format(k)) for k, row in enumerate(lists)]
 
 
 def as_entailment(values: ArrayLike, /, *, n: int | str = "n") -> FloatArray:
@@ -118,10 +116,8 @@ def as_equivalence(values: ArrayLike, /, *, n: int | str = "n") -> BoolArray:
     relation = np.asarray(values)
     is_square = relation.size and _has_shape(relation.shape, (n, n))
     if not is_square or relation.dtype != np.bool_:
-        msg = (
-            f"expected ({n}, {n}) booleans of which texts mean the same, "
-            f"got {relation.dtype} of shape {relation.shape}"
-        )
+        given = f"{relation.dtype} of shape {relation.shape}"
+        msg = f"expected ({n}, {n}) booleans of which texts mean the same, got {given}"
         raise InputError(msg)
     if (relation != relation.T).any():
         msg = "expected a symmetric relation, got one that is not"
@@ -133,10 +129,8 @@ def as_cluster_ids(values: ArrayLike, /) -> list[int]:
     """Return cluster ids as whole numbers, at least one."""
     ids = np.asarray(values)
     if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
-        msg = (
-            "expected (n,) cluster ids as whole numbers, n >= 1, "
-            f"got {ids.dtype} of shape {ids.shape}"
-        )
+        given = f"{ids.dtype} of shape {ids.shape}"
+        msg = f"expected (n,) cluster ids as whole numbers, n >= 1, got {given}"
         raise InputError(msg)
     listed: list[int] = ids.tolist()
     return listed

@@ -46,10 +46,8 @@ def json_object(
         InputError: They are something else. The message quotes nothing of them.
     """
     try:
-        text = content.decode("utf-8")
-        value = json.loads(
-            text, parse_int=number, parse_float=number, parse_constant=number
-        )
+        readers = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), number)
+        value = json.loads(content.decode("utf-8"), **readers)
     except UnicodeDecodeError as error:
         msg = f"expected UTF-8, but byte {error.start} is not"
         raise InputError(msg) from None

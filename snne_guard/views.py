@@ -152,12 +152,9 @@ def _reasoning(messages: Messages) -> Messages:
 
 
 VIEWS: Mapping[str, View] = {
-    view.name: view
-    for view in (
-        View("plain", list),
-        View("examples", _examples),
-        View("reasoning", _reasoning, final_answer),
-    )
+    "plain": View("plain", list),
+    "examples": View("examples", _examples),
+    "reasoning": View("reasoning", _reasoning, final_answer),
 }
 """The views of the package by name."""
 

@@ -46,17 +46,13 @@ def graded_answers(
     u = uncertainties(uncertainty)
     wrong = as_labels(correct) == 0
     if len(u) != len(wrong):
-        msg = (
-            "expected one label for each uncertainty, "
-            f"got {len(wrong)} labels and {len(u)} uncertainties"
-        )
+        found = f"{len(wrong)} labels and {len(u)} uncertainties"
+        msg = f"expected one label for each uncertainty, got {found}"
         raise InputError(msg)
     if wrong.all() or not wrong.any():
         kind = "wrong" if wrong.all() else "correct"
-        msg = (
-            "expected graded answers of both kinds, correct and wrong; all "
-            f"{len(wrong)} are {kind}. Check the grading"
-        )
+        given = f"all {len(wrong)} are {kind}. Check the grading"
+        msg = f"expected graded answers of both kinds, correct and wrong; {given}"
         raise InputError(msg)
     # Labels break ties, so that the order of the input makes no difference.
     order = np.lexsort((wrong, u))

@@ -268,13 +268,8 @@ def _with_states(
     ]
     # Padding on the right is never attended to, and leaves positions as they are.
     ids, mask = _padded(sequences, model, side="right")
-    output = model(
-        input_ids=ids,
-        attention_mask=mask,
-        use_cache=False,
-        output_hidden_states=True,
-        logits_to_keep=1,
-    )
+    options = {"use_cache": False, "output_hidden_states": True, "logits_to_keep": 1}
+    output = model(input_ids=ids, attention_mask=mask, **options)
     states = output.hidden_states[layer].float().cpu().double().numpy()
     return [
         replace(reply, hidden_state=state[len(each) - 1]) if reply.tokens else reply

@@ -86,8 +86,7 @@ def sar(
 def _relevant_entropies(
     token_logprobs: Sequence[ArrayLike], token_importance: Sequence[ArrayLike]
 ) -> FloatArray:
-    tokens = as_token_logprobs(token_logprobs)
-    pairs = zip(tokens, token_importance, strict=True)
+    pairs = zip(as_token_logprobs(token_logprobs), token_importance, strict=True)
     return np.array([_entropy(*pair) for pair in pairs])
 
 

@@ -56,20 +56,14 @@ def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
     ``strings`` says how alike two texts are, in [0, 1].
     """
     try:
-        parts = list(_parts(a, b, strings))
+        parts = list(_parts(a, b, strings, in_call=False))
     except RecursionError:  # nested too deeply to be compared
         return 0.0
     mean = math.fsum(parts) / len(parts)
     return mean if min(parts) > _HALF else mean / 2
 
 
-def _parts(
-    a: Any,  # noqa: ANN401 - JSON may be anything
-    b: Any,  # noqa: ANN401
-    strings: Strings,
-    *,
-    in_call: bool = False,
-) -> Iterator[float]:
+def _parts(a: Any, b: Any, strings: Strings, *, in_call: bool) -> Iterator[float]:  # noqa: ANN401
     """Yield how alike each single value is."""
     if isinstance(a, dict) and isinstance(b, dict) and (a or b):
         # Sorted, so that rounding is the same in both argument orders.

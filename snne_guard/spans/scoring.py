@@ -167,8 +167,7 @@ def labelled_spans(
     row: Mapping[str, Any], *, similarity: str | SpanSimilarity | None = None
 ) -> tuple[list[Span], Sequence[Any]]:
     """Return the sentences of a recording, and the label of each."""
-    missing = [name for name in _FIELDS if name not in row]
-    if missing:
+    if missing := [name for name in _FIELDS if name not in row]:
         msg = f"expected the field {missing[0]!r} in every recording"
         raise InputError(msg)
     sentences, labels = row["sentences"], row["sentence_labels"]
