@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress
@@ -33,15 +34,15 @@ _NO_GUARANTEE = 3
 def calibrate(
     recordings: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings with graded answers."),
+        Argument(metavar="RECORDING...", help="Recordings with graded answers."),
     ],
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="File to write the calibration to.")
+        Path, Option("--out", "-o", help="File to write the calibration to.")
     ],
     error_rate: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             max=1,
             help="Largest share of wrong answers to allow among the accepted.",
@@ -49,7 +50,7 @@ def calibrate(
     ] = None,
     coverage: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             max=1,
             help="Accept this share of answers instead. Needs no grades and guarantees "
@@ -57,43 +58,39 @@ def calibrate(
         ),
     ] = None,
     delta: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Probability that the guarantee fails."),
+        float, Option(min=0, max=1, help="Probability that the guarantee fails.")
     ] = 0.1,
     refuse_above: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Always refuse answers with a larger u."),
+        Option(min=0, max=1, help="Always refuse answers with a larger u."),
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
-    method: Annotated[str, typer.Option(help="Scoring method of the guard.")] = "snne",
+    method: Annotated[str, Option(help="Scoring method of the guard.")] = "snne",
     similarity: options.SimilarityName = None,
     n: Annotated[
         int | None,
-        typer.Option(
-            help="Calls that the guard makes; by default as many as were recorded."
-        ),
+        Option(help="Calls that the guard makes; by default as many as were recorded."),
     ] = None,
     without_answer: options.WithoutAnswer = False,
     self_check: Annotated[
-        bool,
-        typer.Option("--self-check", help="Use the recorded self-checks."),
+        bool, Option("--self-check", help="Use the recorded self-checks.")
     ] = False,
     self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
         str | None,
-        typer.Option(help="Use only the samples of these views, separated by commas."),
+        Option(help="Use only the samples of these views, separated by commas."),
     ] = None,
     other_models: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Use only the samples of these other models, separated by commas; "
             '"" for none. By default all that were recorded.'
         ),
     ] = None,
     min_grounded: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             max=1,
             help="Accept only answers that their context supports this much; choose it "
@@ -101,23 +98,22 @@ def calibrate(
         ),
     ] = None,
     grounding: Annotated[
-        str, typer.Option(help="What compares answers with their context.")
+        str, Option(help="What compares answers with their context.")
     ] = "words",
     context_from: Annotated[
-        ContextFrom, typer.Option(help="Where the guard's documents will come from.")
+        ContextFrom, Option(help="Where the guard's documents will come from.")
     ] = "function",
     shard: options.Shard = None,
     fields: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fields",
             help="Choose a threshold for the fields of structured answers instead, "
             "from field_labels: 1 or 0 for the path of each field.",
         ),
     ] = False,
     model: Annotated[
-        str | None,
-        typer.Option(help="Model that answered, if the recording names none."),
+        str | None, Option(help="Model that answered, if the recording names none.")
     ] = None,
 ) -> None:
     """Choose a threshold from graded answers.

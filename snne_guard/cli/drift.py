@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from numpy.typing import ArrayLike
+from typer import Argument, Option
 
 from snne_guard.cli.console import left_out_lines, progress
 from snne_guard.decision import Calibration
@@ -23,15 +24,13 @@ _DRIFTED = 3
 
 def drift(
     calibration: Annotated[
-        Path, typer.Argument(help="File that snne-guard calibrate wrote.")
+        Path, Argument(help="File that snne-guard calibrate wrote.")
     ],
-    recording: Annotated[
-        Path, typer.Argument(help="New answers; they need no grades.")
-    ],
+    recording: Annotated[Path, Argument(help="New answers; they need no grades.")],
     *,
     policy: Annotated[
         str | None,
-        typer.Option(help="RECORDING is a decision log: take this policy's calls."),
+        Option(help="RECORDING is a decision log: take this policy's calls."),
     ] = None,
 ) -> None:
     """Test whether the uncertainty has changed since the calibration.

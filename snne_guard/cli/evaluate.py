@@ -12,18 +12,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, lines_in, progress
 from snne_guard.cli.limits import limits_of, write_junit
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
-from snne_guard.evaluation import (
-    Evaluation,
-    Recording,
-    read_labelled,
-    read_recordings,
-)
+from snne_guard.evaluation import Evaluation, Recording, read_labelled, read_recordings
 from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.findings import skipped_by_reason
 from snne_guard.evaluation.joining import OtherRecording
@@ -44,12 +40,12 @@ _MISSED = 1
 def evaluate(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings with graded answers."),
+        Argument(metavar="RECORDING...", help="Recordings with graded answers."),
     ],
     *,
     methods: Annotated[
         str,
-        typer.Option(
+        Option(
             help="all, or names separated by commas; dse[exact] runs dse on one "
             "similarity."
         ),
@@ -57,21 +53,20 @@ def evaluate(
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
     samples: Annotated[
-        int | None,
-        typer.Option(min=1, help="Use only this many samples of each question."),
+        int | None, Option(min=1, help="Use only this many samples of each question.")
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
     resamples: Annotated[
-        int, typer.Option(min=1, help="Bootstrap resamples for the intervals.")
+        int, Option(min=1, help="Bootstrap resamples for the intervals.")
     ] = 1000,
     calls: Annotated[
-        int, typer.Option(min=2, help="Number of calls at which recipes are compared.")
+        int, Option(min=2, help="Number of calls at which recipes are compared.")
     ] = 5,
     prices: options.TokenPrices = None,
     other: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="RECORDING",
             help="Recording of the same questions by another model, whose answers "
             "count as its samples. Repeatable.",
@@ -79,14 +74,14 @@ def evaluate(
     ] = None,
     other_prices: options.OtherPrices = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file.")
+        Path | None, Option("--json", help="Write all figures to this file.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a page of HTML to open in a browser.")
+        Path | None, Option(help="Write a page of HTML to open in a browser.")
     ] = None,
     show_texts: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--show-texts",
             help="Show in the report which answers fooled the guard, and which it held "
             "back wrongly.",
@@ -94,7 +89,7 @@ def evaluate(
     ] = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME=NUMBER",
             help="Least auroc, auarc, prr or prr_normalised of the first method; below "
             "it the exit status is 1. Repeatable.",
@@ -102,17 +97,16 @@ def evaluate(
     ] = None,
     max_error: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Largest share of wrong answers among the accepted; above it the exit "
             "status is 1. The report shows the threshold for it, or for 0.1."
         ),
     ] = None,
     at_coverage: Annotated[
-        float | None,
-        typer.Option(help="The share of answers to accept for --max-error."),
+        float | None, Option(help="The share of answers to accept for --max-error.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(help="Write which limits were kept as JUnit XML.")
+        Path | None, Option(help="Write which limits were kept as JUnit XML.")
     ] = None,
     column: options.ColumnNames = None,
 ) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
+from typer import Argument
 
 from snne_guard.cli import options
 from snne_guard.evaluation import Recording, read_recordings
@@ -29,9 +30,7 @@ _WORDS = {1: "right", 0: "wrong"}
 def label(
     recording: Annotated[
         Path,
-        typer.Argument(
-            metavar="RECORDING.jsonl", help="Recording whose answers to grade."
-        ),
+        Argument(metavar="RECORDING.jsonl", help="Recording whose answers to grade."),
     ],
     *,
     column: options.ColumnNames = None,

@@ -6,45 +6,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.self_check import Form
 
-Model = Annotated[
-    str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")
-]
-BaseUrl = Annotated[str | None, typer.Option(help="Base URL of your own server.")]
-System = Annotated[str | None, typer.Option(help="System prompt.")]
+Model = Annotated[str, Option(help="Model to ask: provider:name, hf:NAME or embedded.")]
+BaseUrl = Annotated[str | None, Option(help="Base URL of your own server.")]
+System = Annotated[str | None, Option(help="System prompt.")]
 
-Picture = Annotated[
-    Path | None, typer.Option(help="Also save the output as an SVG picture.")
-]
+Picture = Annotated[Path | None, Option(help="Also save the output as an SVG picture.")]
 
 SimilarityName = Annotated[
     str | None,
-    typer.Option(
-        help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, ..."
-    ),
+    Option(help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, ..."),
 ]
 WithoutAnswer = Annotated[
     bool,
-    typer.Option(
-        "--without-answer", help="Score the samples alone, without the answer."
-    ),
+    Option("--without-answer", help="Score the samples alone, without the answer."),
 ]
 SelfCheck = Annotated[
-    bool,
-    typer.Option("--self-check", help="Ask the model whether its answer is correct."),
+    bool, Option("--self-check", help="Ask the model whether its answer is correct.")
 ]
 SelfCheckForm = Annotated[
-    Form,
-    typer.Option(help="What a self-check asks for: Yes or No, or a number to 100."),
+    Form, Option(help="What a self-check asks for: Yes or No, or a number to 100.")
 ]
 OtherModels = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--other-model",
         metavar="NAME",
         help="Another model beside it, named as for --model. Repeatable.",
@@ -52,20 +42,18 @@ OtherModels = Annotated[
 ]
 OtherUrl = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--other-base-url", help="Base URL of the other models; by default their own."
     ),
 ]
 Shard = Annotated[
     str | None,
-    typer.Option(
-        metavar="K/N", help="Take only part K of N of the questions, split by id."
-    ),
+    Option(metavar="K/N", help="Take only part K of N of the questions, split by id."),
 ]
 
 ColumnNames = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="FIELD=COLUMN",
         help="Column of a CSV file that holds a field; again for a list in several. "
         "Repeatable.",
@@ -74,7 +62,7 @@ ColumnNames = Annotated[
 
 TokenPrices = Annotated[
     tuple[float, float, float] | None,
-    typer.Option(
+    Option(
         "--prices",
         metavar="INPUT OUTPUT CACHED",
         help="Prices per million input, output and cached tokens.",
@@ -82,7 +70,7 @@ TokenPrices = Annotated[
 ]
 OtherPrices = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="NAME=INPUT,OUTPUT[,CACHED]",
         help="The same for an other model. Repeatable.",
     ),
@@ -90,14 +78,14 @@ OtherPrices = Annotated[
 
 GraderName = Annotated[
     str,
-    typer.Option(
+    Option(
         help="What grades answers that have no label: contains, word_f1, squad_f1, "
         "numeric, math_verify, rouge_l, bert_score or judge:MODEL; with label, "
         "nothing does."
     ),
 ]
 JudgeUrl = Annotated[
-    str | None, typer.Option(help="Base URL of the server that runs judge:MODEL.")
+    str | None, Option(help="Base URL of the server that runs judge:MODEL.")
 ]
 
 

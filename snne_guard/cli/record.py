@@ -15,16 +15,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
-from snne_guard.cli.console import (
-    check_outputs,
-    in_shard,
-    left_out_lines,
-    note,
-    source,
-)
+from snne_guard.cli.console import check_outputs, in_shard, left_out_lines, note, source
 from snne_guard.cli.models import chat_model, messages_before, model_in_words
 from snne_guard.cli.render import cost_in_words
 from snne_guard.cost import Cost, Prices
@@ -56,67 +51,62 @@ _CHARACTERS = 4  # of a token, roughly
 def record(
     questions: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="QUESTIONS",
             help="Questions, JSONL or CSV; - reads JSONL from stdin.",
         ),
     ],
     *,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Recording to write, or to append to."),
+        Path, Option("--output", "-o", help="Recording to write, or to append to.")
     ],
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     samples: Annotated[
-        int, typer.Option(min=1, help="Samples of the model besides the answer.")
+        int, Option(min=1, help="Samples of the model besides the answer.")
     ] = 4,
     other_model: options.OtherModels = None,
     other_base_url: options.OtherUrl = None,
     shard: options.Shard = None,
-    temperature: Annotated[
-        float, typer.Option(help="Temperature of the samples.")
-    ] = 1.0,
+    temperature: Annotated[float, Option(help="Temperature of the samples.")] = 1.0,
     answer_temperature: Annotated[
         float | None,
-        typer.Option(
-            min=0, help="Temperature of the answer; the model's own by default."
-        ),
+        Option(min=0, help="Temperature of the answer; the model's own by default."),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Token limit of each reply.")
+        int | None, Option(min=1, help="Token limit of each reply.")
     ] = None,
     stop: Annotated[
         list[str] | None,
-        typer.Option(help=r"Text that ends a reply; \n is a line break. Repeatable."),
+        Option(help=r"Text that ends a reply; \n is a line break. Repeatable."),
     ] = None,
     system: options.System = None,
     self_check: options.SelfCheck = False,
     self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Views that the samples take in turn: all, or some of plain, "
             "examples and reasoning, separated by commas."
         ),
     ] = "",
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the answer; samples get none.")
+        int | None, Option(help="Seed of the answer; samples get none.")
     ] = None,
     max_concurrency: Annotated[
-        int, typer.Option(min=1, help="Most requests in flight at once.")
+        int, Option(min=1, help="Most requests in flight at once.")
     ] = 4,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Ask again what failed before.")
+        bool, Option("--retry-failed", help="Ask again what failed before.")
     ] = False,
     prices: options.TokenPrices = None,
     other_prices: options.OtherPrices = None,
     max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Stop cleanly after this many requests.")
+        int | None, Option(min=1, help="Stop cleanly after this many requests.")
     ] = None,
     ray: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             metavar="WORKERS",
             help="Ask with this many Ray workers, here or on the cluster at "
@@ -125,21 +115,21 @@ def record(
     ] = None,
     batch: Annotated[
         Literal["openai"] | None,
-        typer.Option(help="Ask through the provider's batch API, at half the price."),
+        Option(help="Ask through the provider's batch API, at half the price."),
     ] = None,
     from_log: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--from-log",
             help="QUESTIONS is a decision log with texts: take its calls, ask nothing.",
         ),
     ] = False,
     policy: Annotated[
-        str | None, typer.Option(help="With --from-log: only this policy's calls.")
+        str | None, Option(help="With --from-log: only this policy's calls.")
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--dry-run", help="Ask nothing; print what is left, and what it would take."
         ),
     ] = False,

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from snne_guard.server import ServerConfig
 
 
 def _variable(name: str, help_: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        envvar=f"SNNE_GUARD_{name}", help=help_
-    )
+    option: typer.models.OptionInfo = Option(envvar=f"SNNE_GUARD_{name}", help=help_)
     return option
 
 
@@ -65,7 +64,7 @@ def serve(
         _variable("DECISION_LOG", "File with a line a call; - is standard output."),
     ] = None,
     log_texts: Annotated[
-        bool, typer.Option("--log-texts", help="Log prompts and answers there, too.")
+        bool, Option("--log-texts", help="Log prompts and answers there, too.")
     ] = False,
     log_format: Annotated[
         str | None, _variable("LOG_FORMAT", "text or json; text by default.")
@@ -75,18 +74,17 @@ def serve(
         _variable("LOG_LEVEL", "debug, info, warning or error; info by default."),
     ] = None,
     ready_upstream: Annotated[
-        bool,
-        typer.Option("--ready-upstream", help="Let /ready ask the upstream, too."),
+        bool, Option("--ready-upstream", help="Let /ready ask the upstream, too.")
     ] = False,
     drain_seconds: Annotated[
         float | None,
         _variable("DRAIN_SECONDS", "How long calls are taken after SIGTERM; 5."),
     ] = None,
     show_texts: Annotated[
-        bool, typer.Option("--show-texts", help="Show texts on the live page.")
+        bool, Option("--show-texts", help="Show texts on the live page.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Print what each key may do, and exit.")
+        bool, Option("--check", help="Print what each key may do, and exit.")
     ] = False,
 ) -> None:
     """Guard every client of an OpenAI-compatible API.

@@ -23,10 +23,7 @@ Source = str | os.PathLike[str] | Iterable[bytes]
 
 
 def read_objects(
-    source: Source,
-    read: Callable[[dict[str, Any]], T],
-    *,
-    name: str | None = None,
+    source: Source, read: Callable[[dict[str, Any]], T], *, name: str | None = None
 ) -> Iterator[T]:
     """Yield the value of each line of a file; blank lines are skipped.
 

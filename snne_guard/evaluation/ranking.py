@@ -404,9 +404,7 @@ def _inputs(
 
 
 def _scores(
-    rows: Sequence[_Row],
-    inputs: Callable[..., Inputs],
-    problems: dict[str, str],
+    rows: Sequence[_Row], inputs: Callable[..., Inputs], problems: dict[str, str]
 ) -> Iterator[float]:
     """Yield each raw value, NaN where there is none; the first reason is kept."""
     sets: dict[str, Inputs] = {}
