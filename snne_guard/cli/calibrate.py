@@ -13,7 +13,7 @@ import typer
 from typer import Argument, Option
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, in_shard, note, progress
+from snne_guard.cli.console import check_outputs, in_shard, note, progress, write
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Recording, read_labelled
@@ -22,7 +22,6 @@ from snne_guard.evaluation.calibrating import CalibrationResult
 from snne_guard.evaluation.calibrating import calibrate as make_calibration
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.fields import calibrate_fields
-from snne_guard.files import replace_file
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 from snne_guard.types import ContextFrom
@@ -41,36 +40,23 @@ def calibrate(
         Path, Option("--out", "-o", help="File to write the calibration to.")
     ],
     error_rate: Annotated[
-        float | None,
-        Option(
-            min=0,
-            max=1,
-            help="Largest share of wrong answers to allow among the accepted.",
-        ),
+        float | None, Option(min=0, max=1, help="Most wrong among the accepted.")
     ] = None,
     coverage: Annotated[
-        float | None,
-        Option(
-            min=0,
-            max=1,
-            help="Accept this share of answers instead. Needs no grades and guarantees "
-            "nothing about errors.",
-        ),
+        float | None, Option(min=0, max=1, help="Accept this share; no guarantee.")
     ] = None,
     delta: Annotated[
         float, Option(min=0, max=1, help="Probability that the guarantee fails.")
     ] = 0.1,
     refuse_above: Annotated[
-        float | None,
-        Option(min=0, max=1, help="Always refuse answers with a larger u."),
+        float | None, Option(min=0, max=1, help="Always refuse answers above this u.")
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
     method: Annotated[str, Option(help="Scoring method of the guard.")] = "snne",
     similarity: options.SimilarityName = None,
     n: Annotated[
-        int | None,
-        Option(help="Calls that the guard makes; by default as many as were recorded."),
+        int | None, Option(help="Calls of the guard; by default as recorded.")
     ] = None,
     without_answer: options.WithoutAnswer = False,
     self_check: Annotated[
@@ -78,39 +64,22 @@ def calibrate(
     ] = False,
     self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
-        str | None,
-        Option(help="Use only the samples of these views, separated by commas."),
+        str | None, Option(help="Only these views, separated by commas.")
     ] = None,
     other_models: Annotated[
-        str | None,
-        Option(
-            help="Use only the samples of these other models, separated by commas; "
-            '"" for none. By default all that were recorded.'
-        ),
+        str | None, Option(help='Only these, separated by commas; "" for none.')
     ] = None,
     min_grounded: Annotated[
         float | None,
-        Option(
-            min=0,
-            max=1,
-            help="Accept only answers that their context supports this much; choose it "
-            "before you look at the labels.",
-        ),
+        Option(min=0, max=1, help="Accept only answers that their context supports."),
     ] = None,
-    grounding: Annotated[
-        str, Option(help="What compares answers with their context.")
-    ] = "words",
+    grounding: Annotated[str, Option(help="What compares them with it.")] = "words",
     context_from: Annotated[
         ContextFrom, Option(help="Where the guard's documents will come from.")
     ] = "function",
     shard: options.Shard = None,
     fields: Annotated[
-        bool,
-        Option(
-            "--fields",
-            help="Choose a threshold for the fields of structured answers instead, "
-            "from field_labels: 1 or 0 for the path of each field.",
-        ),
+        bool, Option("--fields", help="Choose a threshold for fields instead.")
     ] = False,
     model: Annotated[
         str | None, Option(help="Model that answered, if the recording names none.")
@@ -119,7 +88,8 @@ def calibrate(
     """Choose a threshold from graded answers.
 
     With --error-rate, the threshold limits the share of wrong answers among the
-    accepted. Choose the rate before you look at the labels. Labels that `snne-guard
+    accepted. Choose the rate, and --min-grounded, before you look at the labels.
+    --coverage needs no grades. Labels that `snne-guard
     label` wrote beside a recording take precedence over --grader. --shard 3/3 takes
     the third of the questions that `snne-guard evaluate` leaves for the threshold.
     With --fields, one random field of each object counts, chosen by its id, and of the
@@ -179,8 +149,7 @@ def _calibrate_fields(
         raise ConfigurationError(msg)
     labelled = (row.to_dict() for row in progress(rows, what="scoring"))
     threshold = calibrate_fields(labelled, alpha=error_rate, delta=delta)
-    with replace_file(out) as stream:
-        stream.write(json.dumps(asdict(threshold), indent=2).encode())
+    write(out, json.dumps(asdict(threshold), indent=2))
     typer.echo(threshold.status.replace("_", " ").upper())
     about = threshold.statement.replace("Answers", "Fields")
     typer.echo(about.replace("answers", "fields"))

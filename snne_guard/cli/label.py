@@ -30,7 +30,7 @@ _WORDS = {1: "right", 0: "wrong"}
 def label(
     recording: Annotated[
         Path,
-        Argument(metavar="RECORDING.jsonl", help="Recording whose answers to grade."),
+        Argument(metavar="RECORDING", help="Recording or decision log to grade."),
     ],
     *,
     column: options.ColumnNames = None,

@@ -10,6 +10,7 @@ from typer import Option
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.grade import GRADERS
 from snne_guard.self_check import Form
 
 Model = Annotated[str, Option(help="Model to ask: provider:name, hf:NAME or embedded.")]
@@ -23,8 +24,7 @@ SimilarityName = Annotated[
     Option(help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, ..."),
 ]
 WithoutAnswer = Annotated[
-    bool,
-    Option("--without-answer", help="Score the samples alone, without the answer."),
+    bool, Option("--without-answer", help="Score the samples alone.")
 ]
 SelfCheck = Annotated[
     bool, Option("--self-check", help="Ask the model whether its answer is correct.")
@@ -34,59 +34,35 @@ SelfCheckForm = Annotated[
 ]
 OtherModels = Annotated[
     list[str] | None,
-    Option(
-        "--other-model",
-        metavar="NAME",
-        help="Another model beside it, named as for --model. Repeatable.",
-    ),
+    Option(metavar="NAME", help="Another model, named as for --model. Repeatable."),
 ]
-OtherUrl = Annotated[
-    str | None,
-    Option(
-        "--other-base-url", help="Base URL of the other models; by default their own."
-    ),
-]
+OtherUrl = Annotated[str | None, Option(help="Base URL of the other models.")]
 Shard = Annotated[
-    str | None,
-    Option(metavar="K/N", help="Take only part K of N of the questions, split by id."),
+    str | None, Option(metavar="K/N", help="Take only part K of N of the questions.")
 ]
 
 ColumnNames = Annotated[
     list[str] | None,
-    Option(
-        metavar="FIELD=COLUMN",
-        help="Column of a CSV file that holds a field; again for a list in several. "
-        "Repeatable.",
-    ),
+    Option(metavar="FIELD=COLUMN", help="Column with a field, in CSV. Repeatable."),
 ]
 
 TokenPrices = Annotated[
     tuple[float, float, float] | None,
-    Option(
-        "--prices",
-        metavar="INPUT OUTPUT CACHED",
-        help="Prices per million input, output and cached tokens.",
-    ),
+    Option(metavar="INPUT OUTPUT CACHED", help="Prices per million tokens."),
 ]
 OtherPrices = Annotated[
     list[str] | None,
-    Option(
-        metavar="NAME=INPUT,OUTPUT[,CACHED]",
-        help="The same for an other model. Repeatable.",
-    ),
+    Option(metavar="NAME=INPUT,OUTPUT[,CACHED]", help="An other model's. Repeatable."),
 ]
 
 GraderName = Annotated[
     str,
     Option(
-        help="What grades answers that have no label: contains, word_f1, squad_f1, "
-        "numeric, math_verify, rouge_l, bert_score or judge:MODEL; with label, "
-        "nothing does."
+        help=f"What grades answers without a label: {', '.join(GRADERS)} or "
+        "judge:MODEL; label: nothing does."
     ),
 ]
-JudgeUrl = Annotated[
-    str | None, Option(help="Base URL of the server that runs judge:MODEL.")
-]
+JudgeUrl = Annotated[str | None, Option(help="Base URL of the judge's server.")]
 
 
 def other_prices_of(values: list[str] | None) -> dict[str, Prices]:
@@ -121,11 +97,7 @@ def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
 
 
 def columns_of(given: Sequence[str] | None) -> dict[str, list[str]]:
-    """Return the columns that ``--column`` gives, by field.
-
-    Raises:
-        ConfigurationError: One is not FIELD=COLUMN.
-    """
+    """Return the columns that ``--column`` gives, by field."""
     columns: dict[str, list[str]] = {}
     for text in given or ():
         field, equals, name = text.partition("=")

@@ -51,10 +51,7 @@ _CHARACTERS = 4  # of a token, roughly
 def record(
     questions: Annotated[
         str,
-        Argument(
-            metavar="QUESTIONS",
-            help="Questions, JSONL or CSV; - reads JSONL from stdin.",
-        ),
+        Argument(metavar="QUESTIONS", help="JSONL or CSV; - reads JSONL from stdin."),
     ],
     *,
     output: Annotated[
@@ -70,25 +67,19 @@ def record(
     shard: options.Shard = None,
     temperature: Annotated[float, Option(help="Temperature of the samples.")] = 1.0,
     answer_temperature: Annotated[
-        float | None,
-        Option(min=0, help="Temperature of the answer; the model's own by default."),
+        float | None, Option(min=0, help="That of the answer; the model's own.")
     ] = None,
     max_tokens: Annotated[
         int | None, Option(min=1, help="Token limit of each reply.")
     ] = None,
     stop: Annotated[
-        list[str] | None,
-        Option(help=r"Text that ends a reply; \n is a line break. Repeatable."),
+        list[str] | None, Option(help=r"Text that ends a reply, \n a line. Repeatable.")
     ] = None,
     system: options.System = None,
     self_check: options.SelfCheck = False,
     self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
-        str,
-        Option(
-            help="Views that the samples take in turn: all, or some of plain, "
-            "examples and reasoning, separated by commas."
-        ),
+        str, Option(help="all, or plain, examples and reasoning, separated by commas.")
     ] = "",
     seed: Annotated[
         int | None, Option(help="Seed of the answer; samples get none.")
@@ -105,33 +96,21 @@ def record(
         int | None, Option(min=1, help="Stop cleanly after this many requests.")
     ] = None,
     ray: Annotated[
-        int | None,
-        Option(
-            min=1,
-            metavar="WORKERS",
-            help="Ask with this many Ray workers, here or on the cluster at "
-            "RAY_ADDRESS.",
-        ),
+        int | None, Option(min=1, metavar="WORKERS", help="Ask with Ray workers.")
     ] = None,
     batch: Annotated[
         Literal["openai"] | None,
-        Option(help="Ask through the provider's batch API, at half the price."),
+        Option(help="Ask by its batch API, at half the price."),
     ] = None,
     from_log: Annotated[
         bool,
-        Option(
-            "--from-log",
-            help="QUESTIONS is a decision log with texts: take its calls, ask nothing.",
-        ),
+        Option("--from-log", help="Take the calls of a decision log, ask nothing."),
     ] = False,
     policy: Annotated[
         str | None, Option(help="With --from-log: only this policy's calls.")
     ] = None,
     dry_run: Annotated[
-        bool,
-        Option(
-            "--dry-run", help="Ask nothing; print what is left, and what it would take."
-        ),
+        bool, Option("--dry-run", help="Ask nothing; print what it would take.")
     ] = False,
     column: options.ColumnNames = None,
 ) -> None:

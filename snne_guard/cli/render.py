@@ -35,12 +35,7 @@ _DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
 
 
 def assessment_page(assessment: Assessment, *, refusal: str | None) -> Table:
-    """Return an assessment as rich prints it.
-
-    Args:
-        assessment: What to show.
-        refusal: What the application gets in place of a refused answer.
-    """
+    """Return an assessment as rich prints it, with the refusal that is delivered."""
     groups = _fold(assessment)
     page = Table.grid(padding=(0, 2))
     page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))

@@ -183,10 +183,7 @@ class _Batches:
         self._lines, self._size = [], 0
 
     def responses(self) -> Iterator[dict[str, Any]]:
-        """Wait for the batches in flight; yield the lines of each.
-
-        The first time, these are the batches of earlier processes.
-        """
+        """Yield what batches brought, at first those of earlier processes."""
         batches, self._open = self._open, []
         if batches is None:
             listed = self._client.batches.list(limit=100)
@@ -245,15 +242,11 @@ def record_in_batches(
     The batches of an earlier process are waited for before anything is submitted.
 
     Args:
-        run: The questions, and where to write; settings, path and shard tell one run
-            from another.
-        client: The client; its retries and settings hold.
+        run: Settings, path and shard tell one run from another.
+        client: Its retries and settings hold.
         calls: Takes a client whose responses come from batches, and returns what
             prepares the call of a question with that client.
         tell: Called with the progress of the batches, and with anything unusual.
-
-    Raises:
-        openai.OpenAIError: The provider failed.
     """
     tag = digest(run.settings, str(run.path.resolve()), run.shard)
     batches = _Batches(client, run=tag, tell=tell)

@@ -68,25 +68,25 @@ def calibrate(
         **scoring: Options of ``score_recordings``, as the guard will have them.
 
     Raises:
-        ConfigurationError: If an option makes no sense, or the recordings were not all
+        ConfigurationError: An option makes no sense, or the recordings were not all
             drawn in one way.
-        InputError: If too few samples were recorded, or the grades cannot carry a
-            guarantee.
-        ScoringError: If the similarity or the method failed.
-        MissingExtraError: If scipy or scikit-learn is not installed.
+        InputError: Too few samples were recorded, or the grades carry no guarantee.
+        ScoringError: The similarity or the method failed.
+        MissingExtraError: scipy or scikit-learn is not installed.
 
     Example:
+        >>> row = {"question": "What?", "main_answer": "a"}
         >>> rows = [
-        ...     Recording(
-        ...         id=str(i),
-        ...         question=f"What is {i}?",
-        ...         main_answer="a",
-        ...         samples=("a", "a") if i % 3 else ("b", "c"),
-        ...         label=1 if i % 3 else 0,
-        ...     )
+        ...     {"samples": ["a", "a"], "label": 1}
+        ...     if i % 3
+        ...     else {"samples": ["b", "c"], "label": 0}
         ...     for i in range(120)
         ... ]
-        >>> threshold = calibrate(rows, error_rate=0.1).calibration.threshold
+        >>> made = [
+        ...     Recording.from_dict({"id": str(i), **row, **each})
+        ...     for i, each in enumerate(rows)
+        ... ]
+        >>> threshold = calibrate(made, error_rate=0.1).calibration.threshold
         >>> threshold.status, threshold.n_accepted
         ('certified', 80)
     """

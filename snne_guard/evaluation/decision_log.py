@@ -87,11 +87,7 @@ class DecisionLog:
         self.write(assessment)
 
     def write(self, assessment: Assessment, /, **fields: object) -> bool:
-        """Write the line of a call, with further fields of its own.
-
-        Returns:
-            Whether it was written.
-        """
+        """Write the line of a call, with further fields; return whether it is written."""
         answer = assessment.answer
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -196,16 +192,9 @@ def read_log(
     policy: str | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the calls of a decision log.
+    """Yield the calls of a decision log, or those of one policy.
 
-    Args:
-        path: The file. Other lines in it are skipped, such as those of other logs in
-            the same stream.
-        policy: Only the calls of this policy; None for all.
-        left_out: Counts what is skipped, and why.
-
-    Raises:
-        OSError: The file cannot be read.
+    Lines of other logs in the same stream are skipped; ``left_out`` counts, by reason.
     """
     skipped = Counter[str]() if left_out is None else left_out
     with Path(path).open("rb") as lines:
@@ -239,10 +228,6 @@ def logged_recordings(
 
     Calls without texts, without an answer or with samples missing are skipped; the
     arguments are those of ``read_log``.
-
-    Raises:
-        InputError: A call holds something else than the log writes.
-        OSError: The file cannot be read.
     """
     skipped = Counter[str]() if left_out is None else left_out
     for row in read_log(path, policy=policy, left_out=skipped):
@@ -264,12 +249,7 @@ def logged_uncertainty(
     policy: str,
     left_out: Counter[str],
 ) -> list[float]:
-    """Return ``u`` of the calls of a policy that a calibration covers.
-
-    Raises:
-        InputError: There are none.
-        OSError: The file cannot be read.
-    """
+    """Return ``u`` of the calls of a policy that a calibration covers, at least one."""
     found: list[float] = []
     for row in read_log(path, policy=policy, left_out=left_out):
         if row.get("calibration") != calibration.checksum:

@@ -151,10 +151,6 @@ def contains(answer: str, references: Sequence[str], /) -> float:
     It suits answers in whole sentences; it also passes an answer that denies the
     reference or names it beside something wrong. Words are those of ``word_f1``: in a
     script without spaces, a reference may also be found inside a longer word.
-
-    Example:
-        >>> contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
-        1.0
     """
     words = f" {' '.join(_words(answer))} "
     return float(any(f" {' '.join(each)} " in words for each in _usable(references)))
@@ -168,28 +164,20 @@ def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
 
     Source:
         rouge-score 0.1.2, as the paper grades summaries and translations.
-
-    Example:
-        >>> rouge_l_f1("the cat sat", ["the cat sat down", "a dog"])
-        0.857
     """
     return float(rouge_l([answer, *references], tokens="rouge")[0, 1:].max())
 
 
 def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
-    """Return 1.0 if an answer ends with the number of one of the references.
+    """Return 1.0 if an answer ends with the number of one of the references, else 0.0.
 
     ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
     ``1200``, and ``1/2`` and ``0.5``. Differences of up to a millionth are ignored.
-
-    Returns:
-        1.0 or 0.0; None where no reference has a number.
+    None where no reference has a number.
 
     Example:
         >>> numeric_match("That makes $1,200.00.", ["1200"])
         1.0
-        >>> numeric_match("none", ["1200"]), numeric_match("1200", ["many"])
-        (0.0, None)
     """
     numbers = (final_number(text) for text in references)
     known = [number for number in numbers if number is not None]
@@ -216,9 +204,6 @@ def math_verify() -> Measure:
 
     Raises:
         MissingExtraError: The extra ``math`` is not installed.
-
-    Source:
-        math-verify 0.9 (Hugging Face).
     """
     try:
         from math_verify import parse, verify
@@ -254,30 +239,13 @@ def math_verify() -> Measure:
 
 
 def final_number(text: str, /) -> Fraction | None:
-    r"""Return the number that a worked answer ends with, None without one.
-
-    It is the number that ``snne_guard.similarity.stated_number`` reads, without its
-    unit.
-
-    Example:
-        >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
-        Fraction(10, 1)
-        >>> final_number("The answer is $1,200, which is 3 times as much.")
-        Fraction(1200, 1)
-        >>> final_number("\\boxed{\\frac{3}{4}}"), final_number("none")
-        (Fraction(3, 4), None)
-    """
+    """Return the number that a worked answer ends with, without its unit, if any."""
     number = stated_number(text)
     return number and number[0]
 
 
 def is_abstention(answer: str, /) -> bool:
-    """Return whether a whole answer is one of the usual ways of declining to answer.
-
-    Example:
-        >>> is_abstention("Unknown."), is_abstention("Unknown, perhaps Paris.")
-        (True, False)
-    """
+    """Return whether a whole answer is one of the usual ways of declining to answer."""
     plain = squad_normalised(answer.replace("\u2019", "'"))
     return _ABSTENTION.fullmatch(plain) is not None
 
@@ -304,10 +272,6 @@ def resolve_grader(name: str, /) -> Grader:
     Raises:
         ConfigurationError: There is no such grader.
         MissingExtraError: A package that it needs is not installed.
-
-    Example:
-        >>> resolve_grader("squad_f1").name
-        'squad_f1'
     """
     if name == "math_verify":
         return ReferenceGrader(name=name, measure=math_verify(), threshold=0.5)
@@ -324,21 +288,16 @@ def resolve_grader(name: str, /) -> Grader:
 def graded(
     recordings: Iterable[Recording], grader: Grader | None = None, /
 ) -> Iterator[tuple[Recording, Grade | None]]:
-    """Yield each recording with the grade of its delivered answer.
+    """Yield each recording with the grade of its delivered answer, None without one.
 
     Args:
         recordings: They are taken a few at a time, so they need not fit in memory.
         grader: Grades those without a label; None leaves them ungraded.
 
-    Yields:
-        The recordings in their order, with None where there is nothing to grade by.
-
     Example:
-        >>> rows = [
-        ...     Recording(id="1", question="?", main_answer="a", samples=(), label=1),
-        ...     Recording(id="2", question="?", main_answer="a", samples=()),
-        ... ]
-        >>> [grade for _, grade in graded(rows)]
+        >>> row = {"question": "?", "main_answer": "a", "samples": []}
+        >>> rows = [{**row, "id": "1", "label": 1}, {**row, "id": "2"}]
+        >>> [grade for _, grade in graded(map(Recording.from_dict, rows))]
         [Grade(quality=1.0, correct=1, grader='label'), None]
     """
     rows = iter(recordings)

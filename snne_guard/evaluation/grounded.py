@@ -18,10 +18,7 @@ AND_GROUNDED = " and grounded"
 
 
 def doubt(recording: Recording) -> float:
-    """Return 1 - ``grounded`` by words, NaN without a context or the extra ``spans``.
-
-    Where it is unknown, documents support nothing.
-    """
+    """Return 1 - ``grounded`` by words, NaN without context or the extra ``spans``."""
     if recording.context:
         with suppress(MissingExtraError):
             supports = ground(recording.main_answer, recording.context)

@@ -14,17 +14,11 @@ from snne_guard.evaluation.recordings import Recording
 class OtherRecording:
     """Another model's answers to the same questions, each to stand for a sample.
 
-    Args:
-        rows: Its recordings, which name the model in their settings.
-
     Attributes:
-        name: What the model is called.
+        name: What the model is called, by the settings of its recordings.
         matched: How many questions have been joined.
         unmatched: How many were left out, since it has none of their id and text.
         unused: How many of its own were left out.
-
-    Raises:
-        InputError: There is no recording, or it names no model.
 
     Example:
         >>> asked = {"id": "1", "question": "2+2?", "samples": ["4"]}
@@ -48,12 +42,7 @@ class OtherRecording:
         self.matched = self.unmatched = self.unused = 0
 
     def joined(self, recordings: Iterable[Recording]) -> Iterator[Recording]:
-        """Yield those whose question it has too, with its answer as the last sample.
-
-        Raises:
-            InputError: It has none of their questions, or its model is theirs, or has
-                given a sample already.
-        """
+        """Yield those whose question it has too, with its answer as the last sample."""
         self.matched = self.unmatched = 0
         for row in recordings:
             if self.name in ((row.settings or {}).get("model"), *row.other_models):

@@ -25,7 +25,7 @@ Source = str | os.PathLike[str] | Iterable[bytes]
 def read_objects(
     source: Source, read: Callable[[dict[str, Any]], T], *, name: str | None = None
 ) -> Iterator[T]:
-    """Yield the value of each line of a file; blank lines are skipped.
+    """Yield the value of each line; blank lines are skipped.
 
     Args:
         source: A path, or lines of bytes such as an open file.
@@ -34,7 +34,6 @@ def read_objects(
 
     Raises:
         InputError: A line is bad; the message names the source and the line.
-        OSError: The file cannot be read.
     """
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as lines:
@@ -54,11 +53,7 @@ def read_objects(
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as a line.
-
-    Raises:
-        InputError: It holds a value that JSON cannot express, such as NaN.
-    """
+    """Return a JSON object as a line; InputError if it holds NaN or the like."""
     try:
         return json.dumps(row, allow_nan=False).encode() + b"\n"
     except (ValueError, TypeError, RecursionError) as error:
@@ -71,8 +66,7 @@ def read_appended(
 ) -> Iterator[T]:
     """Yield the values of a file that is appended to; none if there is no file.
 
-    An unfinished last line, left by a killed process, is skipped; the rest is as in
-    ``read_objects``.
+    An unfinished last line, left by a killed process, is skipped.
     """
     if Path(path).exists():
         yield from read_objects(_whole_lines(path), read, name=os.fspath(path))
@@ -94,11 +88,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def checked(adapter: TypeAdapter[T], row: Mapping[str, Any]) -> T:
-    """Return the value of a JSON object, validated by pydantic.
-
-    Raises:
-        InputError: A field is missing or is not what it must be.
-    """
+    """Return the value of a JSON object as pydantic validates it; else InputError."""
     try:
         return adapter.validate_python(row)
     except ValidationError as error:
@@ -112,12 +102,7 @@ def digest(*parts: object) -> str:
 
 
 def beside(recording: str | os.PathLike[str], kind: str) -> Path:
-    """Return the path of a file that belongs to a recording.
-
-    Example:
-        >>> beside("answers.jsonl", "labels").name
-        'answers.labels.jsonl'
-    """
+    """Return the path of a file beside a recording, a.labels.jsonl for a.jsonl."""
     return Path(recording).with_suffix(f".{kind}.jsonl")
 
 
@@ -129,20 +114,9 @@ class AppendFile:
     is the kernel's, so a killed process leaves none behind; on Windows nothing is
     locked.
 
-    Args:
-        path: Created where there is none.
-
     Raises:
         ConfigurationError: Another process writes the file.
         OSError: It cannot be opened.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with AppendFile(Path(folder) / "a.jsonl") as file:
-        ...         file.append({"id": 1})
-        ...         list(read_appended(file.path, dict))
-        [{'id': 1}]
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -165,12 +139,7 @@ class AppendFile:
         self.close()
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write a line, all of it or nothing.
-
-        Raises:
-            InputError: It holds a value that JSON cannot express.
-            OSError: It cannot be written.
-        """
+        """Write a line, all of it or nothing."""
         line = self._gap + json_line(row)
         descriptor = self._stream.fileno()
         os.ftruncate(descriptor, self._size)

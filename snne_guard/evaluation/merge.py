@@ -45,20 +45,6 @@ def merge_recordings(
         InputError: A line is not a recording, or is unfinished, or an id is in two
             files.
         ConfigurationError: The parts were drawn with different settings.
-        OSError: A file cannot be read or written.
-
-    Example:
-        >>> import tempfile
-        >>> from snne_guard.evaluation import write_recordings
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     paths = [Path(folder) / name for name in ("1.jsonl", "2.jsonl")]
-        ...     for path in paths:
-        ...         row = Recording(
-        ...             id=path.stem, question="?", main_answer="a", samples=("b",)
-        ...         )
-        ...         write_recordings(path, [row])
-        ...     merge_recordings(paths, Path(folder) / "all.jsonl")
-        (2, [])
     """
     paths = [*dict.fromkeys(map(Path, parts))]
     others = {beside(path, kind) for path in paths for kind in ("failed", "labels")}

@@ -49,18 +49,9 @@ def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
 
     .. math:: AUARC = \frac1{n-1} \sum_{k=1}^{n-1} \frac{A_k + A_{k+1}}2
 
-    with :math:`A_k` the mean of ``correct`` over the k most certain answers.
-
-    Args:
-        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
-        correct: ``(n,)`` of 0 and 1, or any finite quality, higher is better.
-
-    Returns:
-        In the unit of ``correct``, higher is better; an uncertainty that says nothing
-        gets the mean of ``correct``. NaN for n < 2.
-
-    Raises:
-        InputError: As for ``prr``.
+    with :math:`A_k` the mean of ``correct`` over the k most certain answers. It is in
+    the unit of ``correct``, which may be any finite quality, and its mean at chance;
+    NaN for n < 2. The rest is as for ``auroc``.
 
     Source:
         Nadeem, Zucker, Hanczar 2009, "Accuracy-Rejection Curves (ARCs) for Comparing
@@ -96,8 +87,7 @@ def prr(
     Args:
         uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
         quality: ``(n,)`` finite, higher is better.
-        normalised: Whether to rescale, so that 0 is chance and 1 the best order. If
-            not, the result is the raw area, which at chance is the mean quality.
+        normalised: Whether to rescale, so that 0 is chance and 1 the best order.
         max_rejection: Largest share of answers that is rejected, in (0, 1]: K is the
             ``int(max_rejection * n)`` largest of 1 ... n, at least one.
 
@@ -106,8 +96,7 @@ def prr(
         NaN; normalised is also NaN where K holds n alone.
 
     Raises:
-        InputError: There are no answers, the lengths differ, a number is NaN, a
-            quality is infinite, or ``max_rejection`` is outside (0, 1].
+        InputError: As for ``auroc``, or ``max_rejection`` is outside (0, 1].
 
     Source:
         Malinin, Gales 2021, "Uncertainty Estimation in Autoregressive Structured
@@ -131,16 +120,9 @@ def risk_coverage(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the error rate among the most certain answers, for every number of them.
 
-    Args:
-        uncertainty: ``(n,)``, higher is less certain.
-        correct: ``(n,)`` of 0 and 1.
-
     Returns:
         ``(n,)`` coverage, the share k/n of answers kept, and ``(n,)`` selective risk,
-        the share of wrong ones among them, for k = 1 ... n.
-
-    Raises:
-        InputError: As for ``auroc``.
+        the share of wrong ones among them, for k = 1 ... n; the rest as for ``auroc``.
 
     Example:
         >>> coverage, risk = risk_coverage([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
@@ -308,8 +290,7 @@ def bootstrap(
         seed: Equal seeds give equal resamples.
 
     Raises:
-        InputError: The lengths differ, a number is NaN, or a quality is not finite or,
-            for AUROC, not 0 or 1.
+        InputError: As for the metrics.
 
     Example:
         >>> correct = [1, 1, 1, 0, 1, 0, 0, 0]

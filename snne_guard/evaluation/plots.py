@@ -164,11 +164,7 @@ def plot_recipes(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
 
 
 def judged(evaluation: Evaluation, /) -> tuple[FloatArray, FloatArray]:
-    """Return ``u`` and verdicts of the answers.
-
-    Raises:
-        InputError: They are unknown.
-    """
+    """Return ``u`` and verdicts of the answers; InputError if they are unknown."""
     u, correct = evaluation.u, evaluation.correct
     if u is None or correct is None or not np.isfinite(u).any():
         msg = "expected right and wrong answers and a first method that gives them u"

@@ -78,13 +78,7 @@ class RecipeComparison:
 
 @dataclass(slots=True, kw_only=True)
 class _Plan:
-    """A recipe while it is measured: the options of a guard, and a name.
-
-    Attributes:
-        base: Its name without other models.
-        us: ``u`` of each question, 1 where a guard has none.
-        cost: Total over the questions, None once one of them does not state it.
-    """
+    """A recipe while it is measured: the options of a guard, and a name."""
 
     name: str
     base: str
@@ -131,11 +125,7 @@ class RecipeTable:
         self._correct: list[int] = []
 
     def add(self, row: Recording, correct: int | None) -> None:
-        """Add a question; one without a verdict, or drawn in another way, is left out.
-
-        Raises:
-            InputError: What it tells of its requests does not fit together.
-        """
+        """Add a question; one without a verdict, or drawn in another way, is left out."""
         if correct is None:
             return
         call = RecordedCall(row)
@@ -170,11 +160,7 @@ class RecipeTable:
             plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, resamples: int) -> RecipeComparison | None:
-        """Return how the recipes compare, None if there is nothing to compare.
-
-        Args:
-            resamples: Bootstrap resamples behind the 90% intervals.
-        """
+        """Return how the recipes compare, None if there is nothing to compare."""
         if len(set(self._correct)) <= 1:
             return None
         us = {plan.key: np.array(plan.us) for plan in self._plans}

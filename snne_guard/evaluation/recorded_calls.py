@@ -110,11 +110,7 @@ _HOW_DRAWN = TypeAdapter(HowDrawn)
 
 
 def how_drawn(recording: Recording, /) -> HowDrawn:
-    """Return what a recording says about its draws.
-
-    Raises:
-        InputError: It is not what ``record`` writes.
-    """
+    """Return what a recording says about its draws, if that makes sense."""
     settings, drawn = recording.settings or {}, recording.extra.get("drawn")
     given = drawn if isinstance(drawn, dict) else {}
     known = {name: settings.get(name) for name in ("temperature", "views")}
@@ -127,11 +123,7 @@ def how_drawn(recording: Recording, /) -> HowDrawn:
 
 
 def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
-    """Return the recorded answer and samples as a guard would have received them.
-
-    Raises:
-        InputError: The recording's details do not match its replies.
-    """
+    """Return the recorded answer and samples as a guard would have received them."""
     recording = recording.without_reasoning()
     drawn = how_drawn(recording)
     texts = (recording.main_answer, *recording.samples)
@@ -170,16 +162,7 @@ def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
 def check_same_settings(
     before: object, now: object, *, name: str | os.PathLike[str]
 ) -> None:
-    """Check that two parts of a recording were drawn with the same settings.
-
-    Args:
-        before: The settings of the first.
-        now: Those of the second.
-        name: What the second is called, such as the path of its file.
-
-    Raises:
-        ConfigurationError: They differ; the message has the name and says how.
-    """
+    """Check that two parts of a recording have the same settings."""
     first = before if isinstance(before, dict) else {}
     second = now if isinstance(now, dict) else {}
     differ = [

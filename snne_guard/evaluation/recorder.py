@@ -48,21 +48,18 @@ class RecordingRun(AppendFile):
         questions: What to ask. Those already in the file are skipped.
         settings: How the answers are drawn; each line has them.
         n_samples: Samples besides the answer; a question with fewer has failed.
-        shard: The part of the questions that it is for, such as ``"3/16"``; each line
-            has it.
+        shard: The part of the questions that it is for, such as ``"3/16"``.
         retry_failed: Whether to ask again what failed in an earlier run.
         max_requests: Most requests to send: the run asks only as many questions as
             they cover, at least one; None: no limit. If a question takes more, because
-            of retries or a server that ignores ``n``, only those in flight exceed the
-            limit.
+            of retries or a server that ignores ``n``, only those in flight exceed it.
         requests_each: Requests that a question takes if none fails.
 
     Attributes:
-        ids: Ids of the questions in the file.
         left: The questions to ask.
         known: Questions that were already in the file.
         recorded: Questions that were written.
-        failed: Questions that failed, kept aside in a file of their own.
+        failed: Questions that failed.
         replies: Replies that came, of failed questions too.
         cut_off: How many of them were cut off.
         cost: Requests, tokens and money of the run.
@@ -73,8 +70,6 @@ class RecordingRun(AppendFile):
     Raises:
         ConfigurationError: The file was drawn with other settings, another process is
             writing it, or ``max_requests`` does not cover one question.
-        InputError: The file is not a recording.
-        OSError: It cannot be written.
     """
 
     def __init__(
@@ -139,12 +134,7 @@ class RecordingRun(AppendFile):
         return True
 
     def keep(self, question: Question, drawn: Assessment | Exception) -> None:
-        """Write a question, or keep it aside as failed.
-
-        Args:
-            question: What was asked.
-            drawn: What came of it, or why nothing did.
-        """
+        """Write a question with what was drawn for it, or keep it aside as failed."""
         fields = drawn_fields(drawn, settings=self.settings, shard=self.shard)
         cost = None if isinstance(drawn, Exception) else drawn.cost
         error = failure(drawn, n_samples=self.n_samples)
@@ -202,14 +192,8 @@ class RecordingRun(AppendFile):
 async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> None:
     """Draw what is left of a run, unless too many questions fail in a row.
 
-    Args:
-        run: The questions, and where to write.
-        ask: Draws the answer and its samples. If it raises, or returns fewer samples
-            than the run wants, the question is kept aside as failed.
-        max_concurrency: Questions in flight at once.
-
-    Raises:
-        OSError: The file cannot be written.
+    Where ``ask`` raises, or returns fewer samples than the run wants, the question is
+    kept aside as failed. What cannot be written, as on a full disk, ends the run.
     """
     left = iter(run.left)
 

@@ -80,11 +80,7 @@ class Recording:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], /) -> Recording:
-        """Check the fields of a JSON object.
-
-        Raises:
-            InputError: A field is missing or is not what it must be.
-        """
+        """Check the fields of a JSON object; InputError says what is wrong."""
         recording = checked(_RECORDING, _fields(cls, row))
         n = len(recording.samples)
         for name, what in (("token_logprobs", "list"), ("sample_models", "name")):
@@ -156,11 +152,6 @@ class Question:
         answers: Reference answers, None where they are unknown; empty where the
             question has no answer.
         extra: Every other field of the line, untouched.
-
-    Example:
-        >>> question = Question.from_dict({"question": "Capital of France?"})
-        >>> question.id, question.prompt
-        ('q-f6b06248ab5c4909', 'Capital of France?')
     """
 
     id: _Id
@@ -171,11 +162,7 @@ class Question:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], /) -> Question:
-        """Check the fields of a JSON object.
-
-        Raises:
-            InputError: A field is missing or is not what it must be.
-        """
+        """Check the fields of a JSON object; InputError says what is wrong."""
         if row.get("id") is None:
             row = {**row, "id": f"q-{digest(row.get('question'), row.get('context'))}"}
         return checked(_QUESTION, _fields(cls, row))
@@ -199,15 +186,12 @@ Row = TypeVar("Row", Question, Recording)
 def read_recordings(
     source: Source | Frame, *, columns: Columns | None = None
 ) -> Iterator[Recording]:
-    """Read recordings line by line.
+    """Read recordings one by one, in the order of the file.
 
     Args:
         source: A file, or lines of bytes: UTF-8, one JSON object per line; blank lines
             are skipped. Or a CSV file, or a data frame, as ``read_rows`` takes it.
         columns: The columns of a table that hold a field, where they have other names.
-
-    Yields:
-        The recordings in the order of the file.
 
     Raises:
         InputError: A line is not a recording, or its id is a duplicate. The message
@@ -229,10 +213,6 @@ def read_questions(
 
     A line has ``question`` and, where known, ``id``, ``context``, ``answers`` and
     anything else. A file of recordings can be read as questions too.
-
-    Example:
-        >>> list(read_questions([b'{"id": 7, "question": "Why?"}']))
-        [Question(id='7')]
     """
     return read_rows(source, _unique(Question.from_dict), columns=columns)
 
@@ -240,11 +220,7 @@ def read_questions(
 def write_recordings(
     path: str | os.PathLike[str], recordings: Iterable[Recording]
 ) -> None:
-    """Write a file of recordings, whole or not at all.
-
-    Args:
-        path: The file; what was there is replaced when the last line is written.
-        recordings: They are taken one by one, so they need not fit in memory.
+    """Write recordings one by one to a file, which is replaced as a whole or not at all.
 
     Raises:
         InputError: A recording holds a value that JSON cannot express, such as NaN.
@@ -255,16 +231,9 @@ def write_recordings(
 
 
 def shard_of(question_id: str, parts: int, /) -> int:
-    """Return the part of a set that a question is in, by a hash of its id.
+    """Return the part of a set that a question is in, from 1, by a hash of its id.
 
     It is the same in every recording, whatever other questions there are.
-
-    Args:
-        question_id: The id of the question.
-        parts: How many parts there are, at least 1.
-
-    Returns:
-        A number from 1 to ``parts``.
 
     Example:
         >>> [shard_of(str(number), 3) for number in range(8)]
@@ -318,25 +287,16 @@ _LABEL = TypeAdapter(_Label)
 def answer_digest(recording: Recording, /) -> str:
     """Return a hash of id, question, context and answer, which shows none of them.
 
-    A label counts only for the very answer that was shown: it does not carry over to a
-    recording that was drawn anew.
+    A label counts only for the very answer that was shown, not for one drawn anew.
     """
     row = recording
     return digest(row.id, row.question, row.context, row.main_answer)
 
 
 def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
-    """Read a file of labels; a missing file has none.
+    """Return the last label of each answer, by its ``answer_digest``; none without a file.
 
-    Each line has the ``answer_digest`` of an answer, and 1 if a person calls it right,
-    0 if wrong. An unfinished last line, left by a killed process, is skipped.
-
-    Returns:
-        The last label of each answer, by its digest.
-
-    Raises:
-        InputError: A line is not a label; the message names file and line.
-        OSError: The file cannot be read.
+    An unfinished last line, left by a killed process, is skipped.
     """
     lines = read_appended(path, partial(checked, _LABEL))
     return {each.answer: each.label for each in lines}
@@ -347,14 +307,7 @@ def read_labelled(
 ) -> Iterator[Recording]:
     """Yield recordings with the labels from the file beside each, if there is one.
 
-    Args:
-        paths: The files, JSONL or CSV.
-        columns: As ``read_recordings`` takes them.
-
-    Raises:
-        InputError: A line is not a recording, or not a label, or an id is a duplicate,
-            also where its first line is in another of the files.
-        OSError: A file cannot be read.
+    The arguments are those of ``read_recordings``, for files; no id may be in two.
     """
     read = _unique(Recording.from_dict)
     for path in paths:

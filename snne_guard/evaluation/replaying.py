@@ -76,14 +76,8 @@ def view_named(name: str) -> View:
 class RecordedCall:
     """The recorded replies to a question, for guards with any options to draw from.
 
-    Args:
-        recording: The question.
-
     Attributes:
         views: The view of each sample of the guarded model; ``"plain"`` without views.
-
-    Raises:
-        InputError: The recording's details do not fit its replies.
     """
 
     def __init__(self, recording: Recording, /) -> None:
@@ -213,13 +207,11 @@ def score_recordings(
         method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
-        n: As the guard has it: the answer, its samples, those of other models, and the
-            self-check if there is one; None for all that the first recording has.
+        n: As the guard has it; None for all that the first recording has.
         include_answer: Whether the delivered answer is scored with its samples.
         self_check: As the guard has it; None for a guard without one.
         views: The views of the guard, some of those that were recorded; None for all.
-        other_models: The other models of the guard, some of those that were recorded;
-            None for all. An answer for which one of them has no sample is never
+        other_models: Likewise. An answer for which one of them has no sample is never
             accepted.
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
@@ -230,11 +222,11 @@ def score_recordings(
         context_from: Where the guard's documents come from, by its option ``context``.
 
     Raises:
-        ConfigurationError: If an option makes no sense, or the recordings were not all
+        ConfigurationError: An option makes no sense, or the recordings were not all
             drawn in one way.
-        InputError: If there are no recordings, one has too few samples, or none can be
+        InputError: There are no recordings, one has too few samples, or none can be
             scored.
-        ScoringError: If the similarity or the method failed.
+        ScoringError: The similarity or the method failed.
     """
     rows = iter(recordings)
     first = next(rows, None)
@@ -380,7 +372,6 @@ def _drawn_with(recording: Recording, *, model: str | None) -> dict[str, Any]:
 
 
 def _views_taken(recording: Recording, views: Sequence[str] | None) -> list[str]:
-    """Return which of the recorded views a guard has, in the order in which it does."""
     return _taken(views, how_drawn(recording).views or (PLAIN,), what="views")
 
 

@@ -36,11 +36,7 @@ class SentenceRanking:
 def ranked_sentences(
     labelled: Sequence[tuple[Sequence[Span], Sequence[int]]], /
 ) -> SentenceRanking | None:
-    """Return how well sentences are ranked, None where there are none.
-
-    Args:
-        labelled: For each answer its sentences, and their labels.
-    """
+    """Rank the sentences of answers, each with its labels; None where there are none."""
     found = [([one.uncertainty for one in spans], right) for spans, right in labelled]
     if not any(us for us, _ in found):
         return None

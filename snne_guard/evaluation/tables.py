@@ -59,7 +59,6 @@ def read_rows(
     Raises:
         InputError: A row is bad; the message names the source and the line.
         MissingExtraError: A frame needs narwhals, which is not installed.
-        OSError: The file cannot be read.
     """
     rows: Iterable[tuple[int, dict[str, Any]]]
     if isinstance(source, str | os.PathLike) and _is_csv(source):
