@@ -130,9 +130,10 @@ def record(
     from snne_guard.langchain.others import names_of
     from snne_guard.langchain.wrappers import ModelTree
 
-    _check_way(model, batch, ray, other_model)
+    _check_way(model, batch, ray, other_model, policy=None if from_log else policy)
     check_outputs([questions], output)
-    if _takes_log(Path(questions), output, policy, from_log=from_log):
+    if from_log:
+        _take_log(Path(questions), output, policy)
         return
     # All are read first: a bad line must not end a run that has cost something.
     read = read_questions(source(questions), columns=options.columns_of(column))
@@ -221,13 +222,8 @@ def record(
     raise typer.Exit(0 if complete else 1)
 
 
-def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -> bool:
-    """Append the calls of a decision log that a recording has not, if wanted."""
-    if not from_log:
-        if policy is not None:
-            msg = "--policy has no effect without --from-log"
-            raise ConfigurationError(msg)
-        return False
+def _take_log(log: Path, output: Path, policy: str | None) -> None:
+    """Append the calls of a decision log that a recording has not."""
     left_out = Counter[str]()
     labels = read_labels(beside(log, "labels"))
     count = 0
@@ -243,12 +239,19 @@ def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -
             count += 1
     for line in [f"{count} calls recorded in {output}", *left_out_lines(left_out)]:
         typer.echo(line)
-    return True
 
 
 def _check_way(
-    model: str, batch: str | None, ray: int | None, others: Sequence[str] | None
+    model: str,
+    batch: str | None,
+    ray: int | None,
+    others: Sequence[str] | None,
+    *,
+    policy: str | None,
 ) -> None:
+    if policy is not None:
+        msg = "--policy has no effect without --from-log"
+        raise ConfigurationError(msg)
     if batch and (ray or not model.startswith("openai:")):
         msg = "--batch openai needs --model openai:NAME and does not work with --ray"
         raise ConfigurationError(msg)
@@ -266,10 +269,7 @@ def _dry_run_lines(
     prices: Prices | None,
     of_others: Sequence[Prices | None],
 ) -> Iterator[str]:
-    """Yield the requests, tokens and money that conversations will take.
-
-    ``of_others`` has the prices of each other model.
-    """
+    """Yield the requests, tokens and money that conversations will take."""
     limit, n, read, written, plain = max_tokens or 0, 0, 0, 0, 0
     for conversation in conversations:
         n += 1

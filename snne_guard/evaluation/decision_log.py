@@ -17,6 +17,7 @@ from typing import Any
 
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.jsonl import append_whole
 from snne_guard.evaluation.recorded_calls import drawn_fields
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.files import json_object
@@ -87,7 +88,7 @@ class DecisionLog:
         self.write(assessment)
 
     def write(self, assessment: Assessment, /, **fields: object) -> bool:
-        """Write the line of a call, with further fields; return whether it is written."""
+        """Write the line of a call, with further fields; return whether that worked."""
         answer = assessment.answer
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -133,7 +134,8 @@ class DecisionLog:
             return os.dup(1)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self._path, flags, 0o600)
-        if _size(descriptor):
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_size:
             os.lseek(descriptor, -1, os.SEEK_END)
             if os.read(descriptor, 1) != b"\n":  # a process was killed as it wrote
                 os.write(descriptor, b"\n")
@@ -142,16 +144,8 @@ class DecisionLog:
     def _append(self, line: bytes) -> None:
         if sys.platform != "win32":
             fcntl.flock(self._file, fcntl.LOCK_EX)
-        size = _size(self._file)
         try:
-            left = memoryview(line)
-            while left:  # a full disk takes a part, and says so at the next attempt
-                left = left[os.write(self._file, left) :]
-        except OSError:
-            if size is not None:
-                with suppress(OSError):
-                    os.ftruncate(self._file, size)
-            raise
+            append_whole(self._file, line)
         finally:
             if sys.platform != "win32":
                 fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -168,12 +162,6 @@ def _why(error: Exception) -> str:
     """Return what is wrong, without a value's text."""
     told = error.strerror if isinstance(error, OSError) else None
     return told or type(error).__name__
-
-
-def _size(descriptor: int) -> int | None:
-    """Return the size of a file; None for what is none, such as a pipe."""
-    status = os.fstat(descriptor)
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _line(row: Mapping[str, Any]) -> bytes:

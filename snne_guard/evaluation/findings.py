@@ -49,7 +49,7 @@ def skipped_by_reason(evaluation: Evaluation, /) -> dict[str, list[str]]:
 
 
 def advice(evaluation: Evaluation, threshold: Threshold | None, /) -> Iterator[str]:
-    """Return what to do first; ``threshold`` is the one for an error rate, if any."""
+    """Yield what to do, the most urgent first, for the threshold of an error rate."""
     n, first = len(evaluation.ids), evaluation.rows[0]
     never = evaluation.never_accepted
     if sum(never.values()) > _MANY * n:

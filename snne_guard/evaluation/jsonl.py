@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -75,16 +77,12 @@ def read_appended(
 def _whole_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
     with Path(path).open("rb") as lines:
         for line in lines:
-            if line.endswith(b"\n") or _is_object(line):
-                yield line
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        json_object(line)
-    except InputError:
-        return False
-    return True
+            if not line.endswith(b"\n"):  # the last, as a killed process left it
+                try:
+                    json_object(line)
+                except InputError:
+                    return
+            yield line
 
 
 def checked(adapter: TypeAdapter[T], row: Mapping[str, Any]) -> T:
@@ -99,6 +97,20 @@ def digest(*parts: object) -> str:
     """Return a hash of JSON values, the same everywhere, that reveals none of them."""
     content = json.dumps(parts, sort_keys=True).encode()
     return blake2b(content, digest_size=8).hexdigest()
+
+
+def append_whole(descriptor: int, line: bytes) -> None:
+    """Append a line to a file that nobody else writes now, or nothing of it."""
+    status = os.fstat(descriptor)
+    left = memoryview(line)
+    try:
+        while left:  # a full disk takes a part, and says so at the next attempt
+            left = left[os.write(descriptor, left) :]
+    except BaseException:
+        if stat.S_ISREG(status.st_mode):  # of a pipe, nothing can be taken back
+            with suppress(OSError):
+                os.ftruncate(descriptor, status.st_size)
+        raise
 
 
 def beside(recording: str | os.PathLike[str], kind: str) -> Path:
@@ -143,14 +155,8 @@ class AppendFile:
         line = self._gap + json_line(row)
         descriptor = self._stream.fileno()
         os.ftruncate(descriptor, self._size)
-        left = memoryview(line)
-        try:
-            while left:  # a full disk takes a part, and says so at the next attempt
-                left = left[self._stream.write(left) :]
-            os.fsync(descriptor)
-        except BaseException:
-            os.ftruncate(descriptor, self._size)
-            raise
+        append_whole(descriptor, line)
+        os.fsync(descriptor)
         self._size += len(line)
         self._gap = b""
 
@@ -159,10 +165,9 @@ class AppendFile:
         self._stream.close()
 
     def _lock(self) -> None:
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError) as error:
-            msg = f"another process is writing {self.path}; wait until it has ended"
-            raise ConfigurationError(msg) from error
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError) as error:
+                msg = f"another process is writing {self.path}; wait until it has ended"
+                raise ConfigurationError(msg) from error

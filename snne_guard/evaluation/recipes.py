@@ -35,12 +35,10 @@ class Recipe:
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
         auroc: How well it ranks wrong answers above right ones.
         cost: Total over all questions; None if the recordings do not say. Its money is
-            None where the price of a model is unknown. For a request
-            for several samples, the prompt counts in full, as recorded, and the output
-            tokens in proportion to the samples that the recipe uses.
+            None where a price is unknown. Of a request for several samples, the prompt
+            counts in full, and the output in proportion to the samples that are used.
         gain: How far it exceeds another one, on the same resamples: a best recipe the
             plain one; one with other models the same without them, at as many calls.
-            None where there is none to compare with.
     """
 
     name: str
@@ -102,11 +100,6 @@ class RecipeTable:
     be scored counts as wholly uncertain. The best recipe is chosen on the first third
     of the questions and measured on the second, since the best of many looks better
     than it is on the questions that chose it. The last third is left for a threshold.
-
-    Args:
-        calls: Number of calls of the plain recipe that the best ones are compared with.
-        prices: Token prices of the guarded model, for the cost in money.
-        other_prices: Those of other models, by name.
     """
 
     def __init__(
@@ -125,7 +118,7 @@ class RecipeTable:
         self._correct: list[int] = []
 
     def add(self, row: Recording, correct: int | None) -> None:
-        """Add a question; one without a verdict, or drawn in another way, is left out."""
+        """Add a question that has a verdict, if it was drawn as the first one was."""
         if correct is None:
             return
         call = RecordedCall(row)

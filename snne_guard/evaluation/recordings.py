@@ -220,7 +220,7 @@ def read_questions(
 def write_recordings(
     path: str | os.PathLike[str], recordings: Iterable[Recording]
 ) -> None:
-    """Write recordings one by one to a file, which is replaced as a whole or not at all.
+    """Write recordings one by one to a file, which is replaced as a whole or not.
 
     Raises:
         InputError: A recording holds a value that JSON cannot express, such as NaN.
@@ -294,7 +294,7 @@ def answer_digest(recording: Recording, /) -> str:
 
 
 def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
-    """Return the last label of each answer, by its ``answer_digest``; none without a file.
+    """Return the last label of each answer, by its digest; none without a file.
 
     An unfinished last line, left by a killed process, is skipped.
     """

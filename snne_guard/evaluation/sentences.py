@@ -36,7 +36,7 @@ class SentenceRanking:
 def ranked_sentences(
     labelled: Sequence[tuple[Sequence[Span], Sequence[int]]], /
 ) -> SentenceRanking | None:
-    """Rank the sentences of answers, each with its labels; None where there are none."""
+    """Rank the sentences of answers by their labels; None where there are none."""
     found = [([one.uncertainty for one in spans], right) for spans, right in labelled]
     if not any(us for us, _ in found):
         return None
