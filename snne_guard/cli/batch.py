@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def record_by_batch(
     guard: SNNEGuard, run: RecordingRun, *, messages: Sequence[tuple[str, str]]
 ) -> None:
-    """Record what is left of a run by OpenAI's batches; it is a guard of ``ChatOpenAI``."""
+    """Record what is left of a run by OpenAI's batches; the guard has a ChatOpenAI."""
     from langchain_core.messages import convert_to_messages
 
     from snne_guard.langchain.wrappers import rebuild

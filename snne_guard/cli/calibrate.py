@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -168,12 +168,9 @@ def _lines(result: CalibrationResult) -> Iterator[str]:
     yield ""
     calls = calibration.settings["n"]
     yield f"guard           n={calls}: {calls} calls for each answer"
-    graders = _counts(calibration.graders)
+    counts = Counter(calibration.graders).most_common()
+    graders = ", ".join(f"{name} {count}" for name, count in counts)
     how = f", {wrong} of them wrong ({graders})" if len(result.correct) else ""
     yield f"scored          {n} answers{how}"
     if result.n_ungraded:
         yield f"left out        {result.n_ungraded} without a grade"
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in Counter(counts).most_common())

@@ -19,7 +19,7 @@ from snne_guard.cli.console import check_outputs, lines_in, progress, write
 from snne_guard.cli.limits import limits_of, write_junit
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
-from snne_guard.evaluation import Evaluation, Recording, read_labelled, read_recordings
+from snne_guard.evaluation import Evaluation, read_labelled, read_recordings
 from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.findings import skipped_by_reason
 from snne_guard.evaluation.joining import OtherRecording
@@ -28,7 +28,6 @@ from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
 from snne_guard.evaluation.recipes import RecipeComparison
 from snne_guard.evaluation.report import html_report
-from snne_guard.evaluation.tables import Columns
 from snne_guard.text import printable
 
 _WIDE = 130
@@ -136,7 +135,7 @@ def evaluate(
         figures = [evaluation.to_dict() for evaluation in evaluations]
         write(json_file, json.dumps(figures, allow_nan=False))
     if report is not None:
-        texts = partial(_recordings, columns=columns) if show_texts else None
+        texts = partial(read_labelled, columns=columns) if show_texts else None
         write(report, html_report(evaluations, max_error=max_error or 0.1, texts=texts))
     checked = [limit.checked(each) for each in evaluations for limit in limits]
     for each in checked:
@@ -145,10 +144,6 @@ def evaluate(
         write_junit(junit, checked)
     if not all(each.kept for each in checked):
         raise typer.Exit(_MISSED)
-
-
-def _recordings(evaluation: Evaluation, columns: Columns) -> Iterator[Recording]:
-    return read_labelled(evaluation.name, columns=columns)
 
 
 def _require_methods(evaluation: Evaluation) -> None:

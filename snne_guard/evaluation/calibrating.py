@@ -147,10 +147,8 @@ def calibrate(
 
 def _with_verdict(grade: Grade) -> Grade:
     if grade.correct is None:
-        msg = (
-            f"the grader {grade.grader!r} says how good answers are, not which are "
-            "right; choose another one"
-        )
+        what = f"the grader {grade.grader!r} says how good answers are"
+        msg = f"{what}, not which are right; choose another one"
         raise ConfigurationError(msg)
     return grade
 

@@ -31,8 +31,7 @@ def merge_recordings(
     written whole or not at all.
 
     Args:
-        parts: The recordings. Files of failures and labels next to another part are
-            skipped.
+        parts: The recordings. Files of failures and labels beside another are skipped.
         output: The file to write; what was there is replaced.
         questions: What was to be recorded, to name what is missing.
 
@@ -42,8 +41,7 @@ def merge_recordings(
         the shards without any recording, such as ``"shard 3/16"``.
 
     Raises:
-        InputError: A line is not a recording, or is unfinished, or an id is in two
-            files.
+        InputError: A line is not a recording, or an id is in two files.
         ConfigurationError: The parts were drawn with different settings.
     """
     paths = [*dict.fromkeys(map(Path, parts))]

@@ -54,8 +54,7 @@ class MethodResult:
         white_box: Whether it needs more than the texts of replies.
         metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
             ``prr_normalised`` with 90% intervals over resamples of the questions.
-        differences: The same minus those of the first method, on the same resamples;
-            empty for the first.
+        differences: The same minus those of the first method; empty for the first.
     """
 
     name: str
@@ -82,12 +81,11 @@ class Evaluation:
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
-        u: ``(n,)`` ``u`` of the first method; ``inf`` where a calibrated guard could
-            never accept the answer. None for a method without ``u``.
+        u: ``(n,)`` ``u`` of the first method, if it has one; ``inf`` where a calibrated
+            guard could never accept the answer.
         never_accepted: Why, as reason codes with their counts.
-        recipes: What the recipes are worth; None where there is nothing to compare: no
-            self-check, other model or view but the plain one, or no right and wrong
-            answers.
+        recipes: What the recipes are worth, if there is something to compare: a
+            self-check, other model or view, and right and wrong answers.
         sentences: How well sentences are ranked; None where none are labelled.
     """
 
@@ -185,19 +183,17 @@ def evaluate(
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
             read one by one, and only ids and numbers are kept. Methods that need them
-            find ``hidden_states`` and ``token_importance`` of the delivered answer and
-            each sample, and ``p_true_logprob``, in fields of these names.
+            find ``hidden_states``, ``token_importance`` and ``p_true_logprob`` in
+            fields of these names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
             be followed by a similarity, as in ``"dse[exact]"``.
         similarity: What compares answers for the other methods, a name or a callable;
             None: each method's default. A method is skipped if that needs a model.
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: as many as the first graded
-            question has. Questions with fewer that are not blank are left out and
-            counted.
+            question has. Questions with fewer that are not blank are left out.
         tau: Temperature of SNNE's log-sum-exp.
-        grader: Says which of the answers without a label are right; None leaves them
-            out.
+        grader: Grades the answers without a label; None leaves them out.
         resamples: Bootstrap resamples behind the 90% intervals.
         name: What the set is called.
         calls: Number of calls of the plain recipe that the others are compared with.
@@ -206,8 +202,7 @@ def evaluate(
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
-        InputError: No question can be ranked, or the data of a recording on its
-            requests or sentences are inconsistent.
+        InputError: No question can be ranked, or a recording contradicts itself.
 
     Example:
         >>> rows = [

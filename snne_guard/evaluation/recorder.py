@@ -149,7 +149,8 @@ class RecordingRun(AppendFile):
         error: str | None,
     ) -> None:
         """Write a question with its ``drawn_fields``; ``error`` says why it failed."""
-        row = {**_asked_fields(question), **drawn}
+        given = {k: v for k, v in question.to_dict().items() if k not in DRAWN}
+        row = {**given, **drawn}
         self.cost += cost or Cost(money=0.0)
         ends = drawn["drawn"]["finish_reasons"] if drawn else []
         whole = [not end or is_complete(end) or is_refused(end) for end in ends]
@@ -227,14 +228,3 @@ def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
         return f"{type(drawn).__name__}: {why}"
     enough = drawn.answer and len(drawn.samples) >= n_samples
     return None if enough else "the answer or samples are missing"
-
-
-def _asked_fields(question: Question) -> dict[str, Any]:
-    """Return the fields of a recording that its question brings."""
-    given = {"context": question.context, "answers": question.answers}
-    return {
-        "id": question.id,
-        "question": question.question,
-        **{name: value for name, value in given.items() if value is not None},
-        **{k: v for k, v in question.extra.items() if k not in DRAWN},
-    }

@@ -130,14 +130,7 @@ class Recording:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that ``from_dict`` reads, without unknown values."""
-        names = [each.name for each in fields(self) if each.name != "extra"]
-        known = {name: getattr(self, name) for name in names}
-        given = {
-            name: value
-            for name, value in known.items()
-            if value is not None or name == "question"
-        }
-        return given | dict(self.extra)
+        return _known(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +159,10 @@ class Question:
         if row.get("id") is None:
             row = {**row, "id": f"q-{digest(row.get('question'), row.get('context'))}"}
         return checked(_QUESTION, _fields(cls, row))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object that ``from_dict`` reads, without unknown values."""
+        return _known(self)
 
     @property
     def prompt(self) -> str:
@@ -258,6 +255,14 @@ def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:
         return value
 
     return read_new
+
+
+def _known(row: Question | Recording) -> dict[str, Any]:
+    names = [each.name for each in fields(row) if each.name != "extra"]
+    known = {name: getattr(row, name) for name in names}
+    # A question that is null says that there was none.
+    given = {k: v for k, v in known.items() if v is not None or k == "question"}
+    return given | dict(row.extra)
 
 
 def _fields(cls: type[Row], row: Mapping[str, Any]) -> dict[str, Any]:

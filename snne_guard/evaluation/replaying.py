@@ -102,15 +102,10 @@ class RecordedCall:
         question: str | None,
         errors_end_it: bool = False,
     ) -> Assessment:
-        """Return what a guard would have found.
+        """Return what a guard with these settings would have found.
 
-        Args:
-            settings: The options of the guard; its views are those of ``view_named``.
-            question: What the guard takes for the question.
-            errors_end_it: Whether what scoring raises is raised.
-
-        Raises:
-            InputError: There are too few samples.
+        Its views are those of ``view_named``. With ``errors_end_it``, what scoring
+        raises is raised; InputError if there are too few samples.
         """
         left = {view: iter(replies) for view, replies in self._samples.items()}
 
@@ -129,7 +124,7 @@ class RecordedCall:
                 if len(replies) < draw.n:
                     raise self._too_few(settings)
             if not draw.logprobs:  # a guard that does not ask for them cannot use them
-                replies = [*map(_without_logprobs, replies)]
+                replies = [replace(reply, token_logprobs=None) for reply in replies]
             return Response(replies=tuple(replies))
 
         def respond(draws: Draws) -> list[Response | Failure | None]:
@@ -154,10 +149,6 @@ class RecordedCall:
             f"expected at least {settings.n_samples} samples of each question, "
             f"recording {self._recording.id!r} has {there}. Give a smaller n"
         )
-
-
-def _without_logprobs(reply: Reply) -> Reply:
-    return reply if not reply.token_logprobs else replace(reply, token_logprobs=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +224,7 @@ def score_recordings(
     if first is None:
         msg = "expected at least one recording, got none"
         raise InputError(msg)
-    taken = _views_taken(first, views)
+    taken = _taken(views, how_drawn(first).views or (PLAIN,), what="views")
     others = _taken(other_models, first.other_models, what="other models")
     chosen = resolve_method(method, logprobs=not others and all(_logprobs(first)))
     name, function = resolve_similarity(similarity or chosen.default_similarity)
@@ -278,11 +269,13 @@ def score_recordings(
         uncertainty.append(math.inf if why is not None or u is None else u)
     if unscored.total() == len(uncertainty):
         whys = (f"{n} for {in_words(code)}" for code, n in unscored.most_common())
-        reasons = ", ".join(whys)
-        msg = f"no recording can be scored as a guard would score it: {reasons}"
+        msg = f"no recording can be scored as a guard would score it: {', '.join(whys)}"
         raise InputError(msg)
+    drawn_with = first.settings or {}
     made: dict[str, Any] = {
-        **_drawn_with(first, model=model),
+        "model": drawn_with.get("model") or model,
+        "temperature": settings.temperature,
+        **{name: drawn_with[name] for name in ANSWER_SETTINGS if name in drawn_with},
         **({} if taken == [PLAIN] else {"views": taken}),
         **({"other_models": sorted(others)} if others else {}),
         "n": n,
@@ -290,8 +283,8 @@ def score_recordings(
         "method": chosen.name,
         "similarity": name if chosen.compares_answers else None,
         "anchor": chosen.anchor(name) if include_answer else 0.0,
+        **grounds,
     }
-    made |= grounds
     if self_check is not None:
         made["self_check"] = self_check.prompt
         made["self_check_weight"] = self_check.weight
@@ -314,11 +307,8 @@ def _how_grounded(settings: GuardSettings, context_from: str) -> dict[str, Any]:
         raise ConfigurationError(msg)
     if settings.min_grounded is None:
         return {}
-    return {
-        "min_grounded": settings.min_grounded,
-        "grounding": name,
-        "context_from": context_from,
-    }
+    how = {"grounding": name, "context_from": context_from}
+    return {"min_grounded": settings.min_grounded, **how}
 
 
 def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
@@ -361,18 +351,6 @@ def _shared_settings(recording: Recording) -> dict[str, Any]:
     # Some providers ignore a temperature.
     ignored = "temperature_unset" in how_drawn(recording).reasons
     return known | {"temperature_set": not ignored}
-
-
-def _drawn_with(recording: Recording, *, model: str | None) -> dict[str, Any]:
-    """Return how the answer and its samples were drawn, as a calibration names it."""
-    settings = recording.settings or {}
-    known = {name: settings[name] for name in ANSWER_SETTINGS if name in settings}
-    name = settings.get("model") or model
-    return {"model": name, "temperature": how_drawn(recording).temperature, **known}
-
-
-def _views_taken(recording: Recording, views: Sequence[str] | None) -> list[str]:
-    return _taken(views, how_drawn(recording).views or (PLAIN,), what="views")
 
 
 def _taken(

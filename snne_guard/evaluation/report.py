@@ -61,7 +61,7 @@ def html_report(
     /,
     *,
     max_error: float = 0.1,
-    texts: Callable[[Evaluation], Iterable[Recording]] | None = None,
+    texts: Callable[[str], Iterable[Recording]] | None = None,
 ) -> str:
     """Return a page of HTML on evaluations, with a section for each.
 
@@ -70,8 +70,8 @@ def html_report(
     Args:
         evaluations: What ``evaluate`` returned.
         max_error: The error rate among accepted answers whose threshold is shown.
-        texts: Returns the recordings of an evaluation, of which those are shown that
-            fooled the guard, and those that it held back wrongly.
+        texts: Takes the name of a set and returns its recordings, of which those are
+            shown that fooled the guard, and those that it held back wrongly.
 
     Raises:
         MissingExtraError: jinja2, matplotlib, scipy or scikit-learn is not installed.
@@ -98,7 +98,7 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - what the template prints
 def _section(
     evaluation: Evaluation,
     max_error: float,
-    texts: Callable[[Evaluation], Iterable[Recording]] | None,
+    texts: Callable[[str], Iterable[Recording]] | None,
 ) -> dict[str, Any]:
     threshold, accepted, examples = None, [], None
     with suppress(InputError):
@@ -106,7 +106,7 @@ def _section(
         if 0 < correct.sum() < len(correct):
             threshold = Threshold.for_error_rate(u, correct, alpha=max_error)
             accepted = [(c, c * len(u), error_at(u, correct, c)) for c in _COVERAGES]
-            examples = _examples(evaluation, texts(evaluation)) if texts else None
+            examples = _examples(evaluation, texts(evaluation.name)) if texts else None
     plots: dict[str, Callable[..., Axes]] = {"methods": plot_methods}
     if threshold is not None:
         plots |= {

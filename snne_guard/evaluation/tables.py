@@ -61,7 +61,7 @@ def read_rows(
         MissingExtraError: A frame needs narwhals, which is not installed.
     """
     rows: Iterable[tuple[int, dict[str, Any]]]
-    if isinstance(source, str | os.PathLike) and _is_csv(source):
+    if isinstance(source, str | os.PathLike) and str(source).lower().endswith(".csv"):
         name, rows = os.fspath(source), _csv_rows(source)
     elif isinstance(source, str | os.PathLike) or not hasattr(source, "columns"):
         if columns:
@@ -80,10 +80,6 @@ def read_rows(
         why = "expected UTF-8" if isinstance(error, UnicodeDecodeError) else error
         msg = f"{name}, line {place}: {why}"
         raise InputError(msg) from error
-
-
-def _is_csv(path: str | os.PathLike[str]) -> bool:
-    return Path(path).suffix.lower() == ".csv"
 
 
 def _csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
