@@ -25,9 +25,7 @@ def ask(
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
     n: Annotated[int, Option(help="Calls to the model, the answer included.")] = 5,
-    threshold: Annotated[
-        float | None, Option(help="Largest u to accept, in [0, 1].")
-    ] = None,
+    threshold: Annotated[float | None, Option(help="Largest u to accept.")] = None,
     on_uncertain: Annotated[
         Literal["flag", "refuse"],
         Option(help="What to do with an answer above the threshold."),
@@ -35,12 +33,9 @@ def ask(
     system: options.System = None,
     similarity: options.SimilarityName = None,
     self_check: options.SelfCheck = False,
-    spans: Annotated[
-        bool, Option("--spans", help="Show the uncertainty of each sentence.")
-    ] = False,
+    spans: Annotated[bool, Option("--spans", help="Show u of each sentence.")] = False,
     context: Annotated[
-        Path | None,
-        Option(exists=True, dir_okay=False, help="File with the text to answer from."),
+        Path | None, Option(exists=True, dir_okay=False, help="Text to answer from.")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
     save_svg: options.Picture = None,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, in_shard, note, progress, write
@@ -31,14 +31,9 @@ _NO_GUARANTEE = 3
 
 
 def calibrate(
-    recordings: Annotated[
-        list[Path],
-        Argument(metavar="RECORDING...", help="Recordings with graded answers."),
-    ],
+    recordings: options.Recordings,
     *,
-    out: Annotated[
-        Path, Option("--out", "-o", help="File to write the calibration to.")
-    ],
+    out: Annotated[Path, Option("--out", "-o", help="Calibration to write.")],
     error_rate: Annotated[
         float | None, Option(min=0, max=1, help="Most wrong among the accepted.")
     ] = None,
@@ -55,9 +50,7 @@ def calibrate(
     base_url: options.JudgeUrl = None,
     method: Annotated[str, Option(help="Scoring method of the guard.")] = "snne",
     similarity: options.SimilarityName = None,
-    n: Annotated[
-        int | None, Option(help="Calls of the guard; by default as recorded.")
-    ] = None,
+    n: Annotated[int | None, Option(help="Calls of the guard, if fewer.")] = None,
     without_answer: options.WithoutAnswer = False,
     self_check: Annotated[
         bool, Option("--self-check", help="Use the recorded self-checks.")

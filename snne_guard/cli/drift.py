@@ -23,9 +23,7 @@ _DRIFTED = 3
 
 
 def drift(
-    calibration: Annotated[
-        Path, Argument(help="File that snne-guard calibrate wrote.")
-    ],
+    calibration: Annotated[Path, Argument(help="What calibrate wrote.")],
     recording: Annotated[Path, Argument(help="New answers; they need no grades.")],
     *,
     policy: Annotated[

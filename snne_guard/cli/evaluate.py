@@ -12,7 +12,7 @@ import typer
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
-from typer import Argument, Option
+from typer import Option
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, lines_in, progress, write
@@ -36,19 +36,14 @@ _MISSED = 1
 
 
 def evaluate(
-    files: Annotated[
-        list[Path],
-        Argument(metavar="RECORDING...", help="Recordings with graded answers."),
-    ],
+    files: options.Recordings,
     *,
     methods: Annotated[
         str, Option(help="all, or names separated by commas, such as snne,dse[exact].")
     ] = "all",
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
-    samples: Annotated[
-        int | None, Option(min=1, help="Use only this many samples of each question.")
-    ] = None,
+    samples: Annotated[int | None, Option(min=1, help="Use only so many.")] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
     resamples: Annotated[int, Option(min=1, help="Resamples for intervals.")] = 1000,
@@ -65,9 +60,7 @@ def evaluate(
     json_file: Annotated[
         Path | None, Option("--json", help="Write all figures to this file.")
     ] = None,
-    report: Annotated[
-        Path | None, Option(help="Write a page of HTML to open in a browser.")
-    ] = None,
+    report: Annotated[Path | None, Option(help="Page of HTML to write.")] = None,
     show_texts: Annotated[
         bool,
         Option("--show-texts", help="Show in the report where the guard was wrong."),
@@ -82,9 +75,7 @@ def evaluate(
     at_coverage: Annotated[
         float | None, Option(help="The share of answers to accept for --max-error.")
     ] = None,
-    junit: Annotated[
-        Path | None, Option(help="Write which limits were kept as JUnit XML.")
-    ] = None,
+    junit: Annotated[Path | None, Option(help="JUnit XML of the limits.")] = None,
     column: options.ColumnNames = None,
 ) -> None:
     """Rank uncertainty methods by how well they find wrong answers.

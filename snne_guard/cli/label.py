@@ -28,10 +28,7 @@ _WORDS = {1: "right", 0: "wrong"}
 
 
 def label(
-    recording: Annotated[
-        Path,
-        Argument(metavar="RECORDING", help="Recording or decision log to grade."),
-    ],
+    recording: Annotated[Path, Argument(help="Recording or decision log to grade.")],
     *,
     column: options.ColumnNames = None,
 ) -> None:

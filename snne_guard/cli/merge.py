@@ -16,9 +16,7 @@ _SHOWN = 10
 
 
 def merge(
-    parts: Annotated[
-        list[Path], Argument(metavar="PART...", help="Recordings to join.")
-    ],
+    parts: Annotated[list[Path], Argument(metavar="PART...", help="To join.")],
     *,
     output: Annotated[Path, Option("--output", "-o", help="Recording to write.")],
     questions: Annotated[

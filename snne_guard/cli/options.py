@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.grade import GRADERS
 from snne_guard.self_check import Form
+
+Recordings = Annotated[
+    list[Path],
+    Argument(metavar="RECORDING...", help="Recordings with graded answers."),
+]
 
 Model = Annotated[str, Option(help="Model to ask: provider:name, hf:NAME or embedded.")]
 BaseUrl = Annotated[str | None, Option(help="Base URL of your own server.")]

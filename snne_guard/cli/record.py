@@ -54,14 +54,10 @@ def record(
         Argument(metavar="QUESTIONS", help="JSONL or CSV; - reads JSONL from stdin."),
     ],
     *,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Recording to write, or to append to.")
-    ],
+    output: Annotated[Path, Option("--output", "-o", help="Recording to write.")],
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
-    samples: Annotated[
-        int, Option(min=1, help="Samples of the model besides the answer.")
-    ] = 4,
+    samples: Annotated[int, Option(min=1, help="Samples besides the answer.")] = 4,
     other_model: options.OtherModels = None,
     other_base_url: options.OtherUrl = None,
     shard: options.Shard = None,
@@ -69,9 +65,7 @@ def record(
     answer_temperature: Annotated[
         float | None, Option(min=0, help="That of the answer; the model's own.")
     ] = None,
-    max_tokens: Annotated[
-        int | None, Option(min=1, help="Token limit of each reply.")
-    ] = None,
+    max_tokens: Annotated[int | None, Option(min=1, help="Limit of a reply.")] = None,
     stop: Annotated[
         list[str] | None, Option(help=r"Text that ends a reply, \n a line. Repeatable.")
     ] = None,
@@ -81,12 +75,8 @@ def record(
     views: Annotated[
         str, Option(help="all, or plain, examples and reasoning, separated by commas.")
     ] = "",
-    seed: Annotated[
-        int | None, Option(help="Seed of the answer; samples get none.")
-    ] = None,
-    max_concurrency: Annotated[
-        int, Option(min=1, help="Most requests in flight at once.")
-    ] = 4,
+    seed: Annotated[int | None, Option(help="Seed of the answer alone.")] = None,
+    max_concurrency: Annotated[int, Option(min=1, help="Requests in flight.")] = 4,
     retry_failed: Annotated[
         bool, Option("--retry-failed", help="Ask again what failed before.")
     ] = False,

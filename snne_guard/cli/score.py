@@ -31,9 +31,7 @@ def score(
         Path | None,
         Option("--output", "-o", help="Also write the recording with u in each line."),
     ] = None,
-    method: Annotated[
-        str, Option(help="Scoring method: auto, snne, wsnne, dse, ...")
-    ] = "auto",
+    method: Annotated[str, Option(help="auto, snne, wsnne, dse, ...")] = "auto",
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
     column: options.ColumnNames = None,

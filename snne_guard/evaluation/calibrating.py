@@ -24,8 +24,7 @@ class CalibrationResult:
 
     Attributes:
         calibration: For ``SNNEGuard.from_calibration``.
-        uncertainty: ``(n,)`` ``u`` of the answers that it was made of; ``inf`` where
-            one can never be accepted.
+        uncertainty: ``(n,)`` ``u`` of its answers; ``inf`` where one is never accepted.
         correct: ``(n,)`` their grades, 1 right and 0 wrong; empty for a coverage.
         unscored: Why answers can never be accepted, as reason codes with their counts.
         n_ungraded: Recordings that were left out since they have no grade.

@@ -39,7 +39,7 @@ class DecisionLog:
     ``texts`` it is a recording too, which ``snne-guard record --from-log`` takes out.
 
     Lines are appended whole, by several threads and processes too. A line that cannot
-    be written, as on a full disk, is lost and counted; the call goes on.
+    be written, as on a full disk, is lost, and ``failures`` counts it.
 
     Args:
         path: The file, which is created for its owner alone to read; ``-`` for standard
@@ -49,22 +49,18 @@ class DecisionLog:
         **fields: What else each line says, such as ``policy`` and, for recordings,
             ``settings``: how the replies are drawn.
 
-    Attributes:
-        failures: How many lines could not be written.
-
     Raises:
         ConfigurationError: The file cannot be written.
 
     Example:
         >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> path = Path(folder.name) / "decisions.jsonl"
-        >>> log = DecisionLog(path, policy="standard")
-        >>> log.on_assessment(Assessment(id="a", answer=None, decision="flag"))
-        >>> [(row["id"], row["policy"], row["decision"]) for row in read_log(path)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "decisions.jsonl"
+        ...     log = DecisionLog(path, policy="standard")
+        ...     log.on_assessment(Assessment(id="a", answer=None, decision="flag"))
+        ...     log.close()
+        ...     [(row["id"], row["policy"], row["decision"]) for row in read_log(path)]
         [('a', 'standard', 'flag')]
-        >>> log.close()
-        >>> folder.cleanup()
     """
 
     def __init__(

@@ -38,8 +38,7 @@ class Grade:
 
     Attributes:
         quality: In [0, 1], 1 for the best.
-        correct: 1 right, 0 wrong; metrics are computed from it. None if the grader does
-            not tell right from wrong; metrics are then computed from the quality.
+        correct: 1 right, 0 wrong, None if the grader does not tell right from wrong.
         grader: Name of the grader.
     """
 
@@ -49,10 +48,7 @@ class Grade:
 
 
 class Grader(Protocol):
-    """Grades the delivered answers of recordings.
-
-    It is called with at most 64 recordings at a time.
-    """
+    """Grades the delivered answers of recordings, at most 64 at a time."""
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
         """Return one grade per recording, None if there is nothing to grade by."""
@@ -68,9 +64,9 @@ Measure = Callable[[str, Sequence[str]], float | None]
 class ReferenceGrader:
     """Grades by comparing an answer with the references in ``answers``.
 
-    A block of reasoning at the start of an answer does not count. A recording without
-    references has no grade. Where its question has no answer
-    (``"answers": []``), only an answer that says so (``is_abstention``) is right.
+    Reasoning at the start of an answer does not count. A recording without references
+    has no grade. Where its question has no answer (``"answers": []``), only an answer
+    that says so is right.
 
     Args:
         name: The label of its figures.

@@ -216,10 +216,7 @@ _METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
 class Interval:
     """A figure with its 90% percentile interval over resamples of the questions.
 
-    Attributes:
-        value: On the questions themselves; NaN where the metric does not exist.
-        low: Lower end; NaN where the metric exists in no resample.
-        high: Upper end; likewise.
+    A part is NaN where the metric does not exist, there or in any resample.
 
     Example:
         >>> f"{Interval(value=0.1, low=-0.2, high=0.4):+.1f}"
@@ -254,8 +251,7 @@ class Bootstrap:
     def difference(self, first: str, second: str, metric: str) -> Interval:
         """Return by how much the first method exceeds the second, pair by pair.
 
-        This is much sharper than comparing two intervals, which can overlap even when
-        the difference is clear.
+        It can be clear even where two intervals overlap.
         """
         return _interval(self.figures[first][metric] - self.figures[second][metric])
 

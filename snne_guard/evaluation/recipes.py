@@ -61,8 +61,7 @@ class RecipeComparison:
         thirds: Questions in each third, by ``shard_of`` their ids.
         recipes: By calls, the plain one first.
         at_equal_calls: The best of the recipes of as many calls. None where there are
-            too few plain samples, or one of the first two thirds does not have both
-            right and wrong answers.
+            too few plain samples, or right or wrong answers are missing in a third.
         at_equal_money: The best of the recipes that cost no more than the plain one;
             None also where the money is unknown.
     """

@@ -160,8 +160,8 @@ class RecordedScores:
         reply_models: Names of the model that the replies carried.
         other_reply_models: The same for each other model.
         temperature_set: Whether the provider took the sampling temperature.
-        uncertainty: ``(n,)`` ``u`` of each answer; ``inf`` where the guard could never
-            accept it, since a reply of its set is missing or cannot be compared.
+        uncertainty: ``(n,)`` ``u``; ``inf`` where the guard could never accept the
+            answer, since a reply of its set is missing or cannot be compared.
         unscored: Why, as reason codes with their counts.
     """
 
