@@ -232,12 +232,7 @@ def _take_log(log: Path, output: Path, policy: str | None) -> None:
 
 
 def _check_way(
-    model: str,
-    batch: str | None,
-    ray: int | None,
-    others: Sequence[str] | None,
-    *,
-    policy: str | None,
+    model: str, batch: object, ray: object, others: object, *, policy: object
 ) -> None:
     if policy is not None:
         msg = "--policy has no effect without --from-log"
@@ -300,7 +295,6 @@ def _progress_shown(run: RecordingRun) -> Iterator[None]:
     """Show how far a run is: in place on a terminal, at times in a log."""
     console = Console(stderr=True)
     start = last = time.monotonic()
-
     warned = False
 
     def show() -> None:
@@ -320,20 +314,13 @@ def _progress_shown(run: RecordingRun) -> Iterator[None]:
         if not console.is_terminal and now - last >= SECONDS_BETWEEN_LINES:
             last = now
             note(line)
-        if not warned and run.many_cut_off and run.replies >= _ENOUGH:
+        if not warned and run.warning and run.replies >= _ENOUGH:
             warned = True
-            note(_cut_off(run))
+            note(run.warning)
 
     with console.status("asking") as status:
         run.on_done = show
         yield
-
-
-def _cut_off(run: RecordingRun) -> str:
-    return (
-        f"warning: {run.cut_off} of {run.replies} replies were cut off, and a guard "
-        "does not count such samples; record anew with a larger --max-tokens"
-    )
 
 
 def _counted(run: RecordingRun) -> str:
@@ -345,10 +332,8 @@ def _tell_how_it_went(run: RecordingRun, *, seconds: float) -> None:
     """Say what it took, and what has failed and why, equal errors together."""
     cost = replace(run.cost, seconds=seconds)  # the wall's, not the sum over requests
     note(f"{_counted(run)}; {cost_in_words(cost)}")
-    if run.many_cut_off:
-        note(_cut_off(run))
-    if run.stopped:
-        note(run.stopped)
+    for told in filter(None, (run.warning, run.stopped)):
+        note(told)
     counts = Counter(error[:_LONGEST] for error in run.failures().values())
     for error, count in counts.most_common(_KINDS):
         note(f"{count} not recorded: {error}")

@@ -62,12 +62,7 @@ def in_words(code: str) -> str:
 
 
 def error_at(u: FloatArray, correct: FloatArray, coverage: float, /) -> float:
-    """Return the share of wrong answers among the most certain; NaN beyond what has u.
-
-    Example:
-        >>> error_at(np.array([0.1, 0.2, 0.3, np.inf]), np.array([1, 0, 1, 0]), 0.5)
-        0.5
-    """
+    """Return the share of wrong answers among the most certain, NaN beyond those."""
     last = max(1, math.ceil(round(coverage * len(u), 6))) - 1
     if math.isinf(np.sort(u)[last]):
         return math.nan

@@ -90,10 +90,8 @@ def calibrate(
         ('certified', 80)
     """
     if (error_rate is None) == (coverage is None):
-        msg = (
-            "expected either error_rate or coverage, got "
-            f"{error_rate!r} and {coverage!r}"
-        )
+        given = f"got {error_rate!r} and {coverage!r}"
+        msg = f"expected either error_rate or coverage, {given}"
         raise ConfigurationError(msg)
     shares = {"error_rate": error_rate, "coverage": coverage, "delta": delta}
     for name, share in shares.items():

@@ -19,24 +19,13 @@ class OtherRecording:
         matched: How many questions have been joined.
         unmatched: How many were left out, since it has none of their id and text.
         unused: How many of its own were left out.
-
-    Example:
-        >>> asked = {"id": "1", "question": "2+2?", "samples": ["4"]}
-        >>> one = Recording.from_dict({**asked, "main_answer": "4"})
-        >>> told = {"main_answer": "5", "settings": {"model": "b"}}
-        >>> two = Recording.from_dict({**asked, **told})
-        >>> (joined,) = OtherRecording([two]).joined([one])
-        >>> joined.samples, joined.sample_models
-        (('4', '5'), (None, 'b'))
     """
 
     def __init__(self, rows: Iterable[Recording], /) -> None:
         self._answers = {row.id: row for row in rows}
         settings = [row.settings or {} for row in self._answers.values()]
         if not settings or not settings[0].get("model"):
-            msg = (
-                "the other recording: expected its settings to name the model, got none"
-            )
+            msg = "expected the other recording's settings to name the model, got none"
             raise InputError(msg)
         self.name = str(settings[0]["model"])
         self.matched = self.unmatched = self.unused = 0

@@ -40,29 +40,24 @@ _MANY = 0.2
 class RecordingRun(AppendFile):
     """A run that adds to a recording: which questions are left, and how it went.
 
-    Failures go to ``NAME.failed.jsonl`` beside the recording, with what was drawn for
-    them.
+    Questions that are in the file are skipped. Those that fail go to
+    ``NAME.failed.jsonl`` beside it, with what was drawn for them.
 
     Args:
         path: The recording; it is appended to.
-        questions: What to ask. Those already in the file are skipped.
+        questions: What to ask.
         settings: How the answers are drawn; each line has them.
         n_samples: Samples besides the answer; a question with fewer has failed.
         shard: The part of the questions that it is for, such as ``"3/16"``.
         retry_failed: Whether to ask again what failed in an earlier run.
-        max_requests: Most requests to send: the run asks only as many questions as
-            they cover, at least one; None: no limit. If a question takes more, because
-            of retries or a server that ignores ``n``, only those in flight exceed it.
+        max_requests: Most requests to send. Only questions in flight exceed it, where
+            one takes more, because of retries or a server that ignores ``n``.
         requests_each: Requests that a question takes if none fails.
 
     Attributes:
         left: The questions to ask.
-        known: Questions that were already in the file.
-        recorded: Questions that were written.
-        failed: Questions that failed.
-        replies: Replies that came, of failed questions too.
-        cut_off: How many of them were cut off.
-        cost: Requests, tokens and money of the run.
+        known: How many were already in the file; then ``recorded`` and ``failed``.
+        replies: How many came, of failed questions too; of them, ``cut_off``.
         stopped: Why it ends early, None if it does not.
         is_down: Whether so many questions have failed in a row that it should end.
         on_done: Called after each question.
@@ -85,10 +80,8 @@ class RecordingRun(AppendFile):
         requests_each: int = 1,
     ) -> None:
         if max_requests is not None and max_requests < requests_each:
-            msg = (
-                f"one question takes {requests_each} requests, "
-                f"but the limit is {max_requests}"
-            )
+            takes = f"one question takes {requests_each} requests"
+            msg = f"{takes}, but the limit is {max_requests}"
             raise ConfigurationError(msg)
         super().__init__(path)
         self.failures_path = beside(self.path, "failed")
@@ -172,9 +165,14 @@ class RecordingRun(AppendFile):
         self.on_done()
 
     @property
-    def many_cut_off(self) -> bool:
-        """Whether a fifth of the replies were cut off."""
-        return self.cut_off >= _MANY * self.replies > 0
+    def warning(self) -> str | None:
+        """What to do about replies that were cut off, if a fifth of them were."""
+        if not self.cut_off >= _MANY * self.replies > 0:
+            return None
+        return (
+            f"warning: {self.cut_off} of {self.replies} replies were cut off, and a "
+            "guard does not count such samples; record anew with a larger --max-tokens"
+        )
 
     def _recorded(self) -> Iterator[str]:
         settings = json.loads(json.dumps(self.settings))

@@ -86,10 +86,8 @@ class Recording:
         for name, what in (("token_logprobs", "list"), ("sample_models", "name")):
             given = getattr(recording, name)
             if given is not None and len(given) != n:
-                msg = (
-                    f"{name}: expected one {what} for each of {n} samples, "
-                    f"got {len(given)}"
-                )
+                each = f"{name}: expected one {what} for each of {n} samples"
+                msg = f"{each}, got {len(given)}"
                 raise InputError(msg)
         return recording
 
