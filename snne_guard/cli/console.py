@@ -74,11 +74,11 @@ def write(path: Path, text: str) -> None:
         stream.write(text.encode())
 
 
-def left_out_lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence for each kind of what was left out."""
+def tell_left_out(counts: Mapping[str, int]) -> None:
+    """Print how many of each kind were left out."""
     for what, count in counts.items():
         if count:
-            yield f"{count} {what} were left out."
+            typer.echo(f"{count} {what} were left out.")
 
 
 def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:

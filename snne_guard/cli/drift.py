@@ -10,7 +10,7 @@ import typer
 from numpy.typing import ArrayLike
 from typer import Argument, Option
 
-from snne_guard.cli.console import left_out_lines, progress
+from snne_guard.cli.console import progress, tell_left_out
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.evaluation.decision_log import logged_uncertainty
@@ -50,8 +50,7 @@ def drift(
         )
     report = find_drift(stored, uncertainty)
     typer.echo(report.statement)
-    for line in left_out_lines(left_out):
-        typer.echo(line)
+    tell_left_out(left_out)
     if report.drifted:
         raise typer.Exit(_DRIFTED)
 

@@ -22,11 +22,11 @@ from snne_guard.errors import InputError
 from snne_guard.evaluation import Evaluation, read_labelled, read_recordings
 from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.findings import skipped_by_reason
-from snne_guard.evaluation.joining import OtherRecording
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
 from snne_guard.evaluation.recipes import RecipeComparison
+from snne_guard.evaluation.recorded_calls import OtherRecording
 from snne_guard.evaluation.report import html_report
 from snne_guard.text import printable
 

@@ -42,14 +42,10 @@ def chat_model(
     stop: Sequence[str] | None = None,
     **settings: Any,  # noqa: ANN401 - passed on
 ) -> ChatRunnable:
-    """Return the chat model that an option names.
+    """Return the chat model that an option names; None leaves a setting to it.
 
-    Args:
-        name: ``"embedded"``, ``"hf:NAME"`` for a Hugging Face model or folder that runs
-            here, or ``"provider:name"`` as ``init_chat_model`` takes it.
-        base_url: Where the model is served; None: the provider's own address.
-        stop: Texts at which a reply ends; None: a line, for the embedded model.
-        **settings: Such as ``temperature``; None leaves one to the model.
+    The name is ``"embedded"``, ``"hf:NAME"`` for a Hugging Face model or folder that
+    runs here, or ``"provider:name"`` as ``init_chat_model`` takes it.
     """
     if not name:
         msg = "expected a model as provider:name, hf:NAME or embedded, got ''"

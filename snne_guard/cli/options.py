@@ -70,6 +70,9 @@ GraderName = Annotated[
 JudgeUrl = Annotated[str | None, Option(help="Base URL of the judge's server.")]
 
 
+_KINDS = ("prompt", "completion", "cached")
+
+
 def other_prices_of(values: list[str] | None) -> dict[str, Prices]:
     """Return the prices that ``--other-prices`` gives, by model."""
     found: dict[str, Prices] = {}
@@ -83,8 +86,7 @@ def other_prices_of(values: list[str] | None) -> dict[str, Prices]:
             what = "NAME=INPUT,OUTPUT or NAME=INPUT,OUTPUT,CACHED"
             msg = f"expected --other-prices as {what}, got {value!r}"
             raise ConfigurationError(msg)
-        kinds = ("prompt", "completion", "cached")
-        found[name] = Prices(**dict(zip(kinds, prices, strict=False)))
+        found[name] = Prices(**dict(zip(_KINDS, prices, strict=False)))
     return found
 
 
@@ -95,10 +97,7 @@ def names_in(text: str) -> list[str]:
 
 def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
     """Return the prices that ``--prices`` gives."""
-    if values is None:
-        return None
-    prompt, completion, cached = values
-    return Prices(prompt=prompt, completion=completion, cached=cached)
+    return values and Prices(**dict(zip(_KINDS, values, strict=True)))
 
 
 def columns_of(given: Sequence[str] | None) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
-from snne_guard.cli.console import check_outputs, in_shard, left_out_lines, note, source
+from snne_guard.cli.console import check_outputs, in_shard, note, source, tell_left_out
 from snne_guard.cli.models import chat_model, messages_before, model_in_words
 from snne_guard.cli.render import cost_in_words
 from snne_guard.cost import Cost, Prices
@@ -227,8 +227,8 @@ def _take_log(log: Path, output: Path, policy: str | None) -> None:
             file.append(replace(row, label=label).to_dict())
             known.add(row.id)
             count += 1
-    for line in [f"{count} calls recorded in {output}", *left_out_lines(left_out)]:
-        typer.echo(line)
+    typer.echo(f"{count} calls recorded in {output}")
+    tell_left_out(left_out)
 
 
 def _check_way(

@@ -106,11 +106,10 @@ class ReferenceGrader:
 def squad_f1(answer: str, references: Sequence[str], /) -> float:
     """Return the largest token F1 of an answer with any of the references.
 
-    References that normalise to nothing are left out; where none is left, only an
-    answer that normalises to nothing matches. F1 is computed from precision and recall
-    as SQuAD's script does, so an F1 of one half can come out as 0.4999999999999999 and
-    count as wrong. Other known faults of the rule: "18 apples" passes for "18", "18.0"
-    becomes "180", and words of scripts without spaces stay whole.
+    References that normalise to nothing are left out, unless all do. As in SQuAD's
+    script, an F1 of one half can come out as 0.4999999999999999 and count as wrong,
+    "18 apples" passes for "18", "18.0" becomes "180", and words of scripts without
+    spaces stay whole.
 
     Source:
         The evaluation script of SQuAD 2.0 (Rajpurkar et al. 2018).
@@ -127,11 +126,10 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
 def word_f1(answer: str, references: Sequence[str], /) -> float:
     """Return the largest word F1 of an answer with any of the references.
 
-    It is ``squad_f1`` for every script: words, whole numbers and symbols count, in any
-    compatible form, and trailing zeros after a point do not; an article counts where
-    no word follows it, as in "option A". An answer that has numbers but none of the
-    reference's scores 0, and so does one with other symbols. Scripts without spaces are
-    compared letter by letter. References without words are left out.
+    It is ``squad_f1`` for every script: words, whole numbers and symbols count, and
+    trailing zeros after a point do not; an article counts where no word follows it, as
+    in "option A". An answer that has numbers but none of the reference's scores 0, and
+    so does one with other symbols. Scripts without spaces are compared by letters.
 
     Example:
         >>> word_f1("It costs $3.50.", ["$3.5"]), word_f1("C#", ["C++"])
@@ -190,12 +188,11 @@ _MATH_IN_PROSE = re.compile(r"\$|\\boxed|\\[(\[]|(?<![\\a-zA-Z{])[^\W\d_]{3,}")
 
 
 def math_verify() -> Measure:
-    r"""Return a measure for ``ReferenceGrader``: equal mathematics, by math-verify.
+    """Return a measure for ``ReferenceGrader``: equal mathematics, by math-verify.
 
     It reads LaTeX, sets, intervals and expressions, in prose where it is marked or is a
-    number, and compares by value: ``\frac{1}{2}`` is ``0.5``, ``3\sqrt2`` is
-    ``\sqrt{18}``. The measure is 1.0 or 0.0, or None where no reference can be read. It
-    gives up after five seconds, by a signal, so it runs in the main thread alone;
+    number, and compares by value: 1.0 or 0.0, or None where no reference can be read.
+    It gives up after five seconds, by a signal, so it runs in the main thread alone;
     elsewhere it raises math-verify's ValueError.
 
     Raises:

@@ -17,13 +17,8 @@ if TYPE_CHECKING:
 
     from snne_guard.decision import Threshold
 
-RIGHT, WRONG, LINE, OTHERS, QUIET = (
-    "#2f7d5b",
-    "#c2372f",
-    "#2b6cb0",
-    "#8a94a6",
-    "#596273",
-)
+RIGHT, WRONG, LINE = "#2f7d5b", "#c2372f", "#2b6cb0"
+OTHERS, QUIET = "#8a94a6", "#596273"
 """Colours, which the report replaces by those of its light or dark page."""
 
 _BINS = 20

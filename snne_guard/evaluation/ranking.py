@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic_core import to_json
@@ -331,8 +331,7 @@ def _results(
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(NamedTuple):
     """What runs, as ``dse[exact]``: a method and what compares answers for it."""
 
     name: str
@@ -369,9 +368,7 @@ def _planned(
         except ConfigurationError as error:
             skipped[name] = str(error).removeprefix(f"method {method.name!r} ")
             continue
-        rows[name] = _Row(
-            name=name, method=method, similarity=compare, similarity_name=on
-        )
+        rows[name] = _Row(name, method, compare, on)
     rows[BASELINE] = rows.pop(BASELINE)  # it stands last, wherever it was named
     return [*rows.values()], skipped
 
