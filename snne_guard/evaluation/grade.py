@@ -28,7 +28,6 @@ _ABSTENTION = re.compile(
 )
 """Whole answers, normalised as SQuAD does, that decline to answer; an empty one too."""
 
-# What announces the final answer of a worked solution.
 _TOLERANCE = Fraction(1, 10**6)
 
 
