@@ -75,16 +75,12 @@ def calibrate(
 
     Example:
         >>> row = {"question": "What?", "main_answer": "a"}
-        >>> rows = [
-        ...     {"samples": ["a", "a"], "label": 1}
-        ...     if i % 3
-        ...     else {"samples": ["b", "c"], "label": 0}
-        ...     for i in range(120)
+        >>> kinds = [
+        ...     {"samples": ["b", "c"], "label": 0},
+        ...     {"samples": ["a", "a"], "label": 1},
         ... ]
-        >>> made = [
-        ...     Recording.from_dict({"id": str(i), **row, **each})
-        ...     for i, each in enumerate(rows)
-        ... ]
+        >>> rows = [{**row, **kinds[i % 3 > 0], "id": i} for i in range(120)]
+        >>> made = map(Recording.from_dict, rows)
         >>> threshold = calibrate(made, error_rate=0.1).calibration.threshold
         >>> threshold.status, threshold.n_accepted
         ('certified', 80)

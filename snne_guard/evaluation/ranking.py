@@ -127,11 +127,11 @@ class Evaluation:
         """The methods that were ranked, best first."""
         first, *_ = self.metrics
 
-        def value(row: MethodResult) -> float:
-            figure = row.metrics[first].value
-            return -math.inf if math.isnan(figure) else figure
+        def place(row: MethodResult) -> tuple[bool, float]:
+            value = row.metrics[first].value
+            return math.isnan(value), -value
 
-        return tuple(sorted(self.rows, key=value, reverse=True))
+        return tuple(sorted(self.rows, key=place))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, without texts of questions or answers."""
@@ -211,13 +211,12 @@ def evaluate(
 
     Example:
         >>> rows = [
-        ...     {"main_answer": "Paris", "samples": ["Paris", "paris."], "label": 1},
-        ...     {"main_answer": "1912", "samples": ["In 1912", "1912"], "label": 1},
-        ...     {"main_answer": "Lyon", "samples": ["Nice", "Paris"], "label": 0},
+        ...     {"id": 1, "main_answer": "Paris", "samples": ["Paris"], "label": 1},
+        ...     {"id": 2, "main_answer": "1912", "samples": ["In 1912"], "label": 1},
+        ...     {"id": 3, "main_answer": "Lyon", "samples": ["Nice"], "label": 0},
         ... ]
         >>> recordings = [
-        ...     Recording.from_dict({"id": str(n), "question": None, **row})
-        ...     for n, row in enumerate(rows)
+        ...     Recording.from_dict({"question": None, **row}) for row in rows
         ... ]
         >>> evaluation = evaluate(recordings, methods=["snne[rouge_l]"], resamples=10)
         >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
