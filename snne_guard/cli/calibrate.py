@@ -35,7 +35,8 @@ def calibrate(
     *,
     out: Annotated[Path, Option("--out", "-o", help="Calibration to write.")],
     error_rate: Annotated[
-        float | None, Option(min=0, max=1, help="Most wrong among the accepted.")
+        float | None,
+        Option(min=0, max=1, help="Largest share wrong among the accepted."),
     ] = None,
     coverage: Annotated[
         float | None, Option(min=0, max=1, help="Accept this share; no guarantee.")
@@ -66,7 +67,7 @@ def calibrate(
         float | None,
         Option(min=0, max=1, help="Accept only answers that their context supports."),
     ] = None,
-    grounding: Annotated[str, Option(help="What compares them with it.")] = "words",
+    grounding: Annotated[str, Option(help="What measures the support.")] = "words",
     context_from: Annotated[
         ContextFrom, Option(help="Where the guard's documents will come from.")
     ] = "function",

@@ -63,7 +63,7 @@ def record(
     shard: options.Shard = None,
     temperature: Annotated[float, Option(help="Temperature of the samples.")] = 1.0,
     answer_temperature: Annotated[
-        float | None, Option(min=0, help="That of the answer; the model's own.")
+        float | None, Option(min=0, help="Of the answer; the model's own by default.")
     ] = None,
     max_tokens: Annotated[int | None, Option(min=1, help="Limit of a reply.")] = None,
     stop: Annotated[

@@ -27,7 +27,9 @@ def serve(
     upstream: Annotated[str | None, _env("UPSTREAM", "Base URL, with /v1.")] = None,
     host: Annotated[str | None, _env("HOST", "Address to listen on.")] = None,
     port: Annotated[int | None, _env("PORT", "Port to listen on; 8484.")] = None,
-    admin_host: Annotated[str | None, _env("ADMIN_HOST", "That of the page.")] = None,
+    admin_host: Annotated[
+        str | None, _env("ADMIN_HOST", "Address of the page.")
+    ] = None,
     admin_port: Annotated[int | None, _env("ADMIN_PORT", "Page and metrics.")] = None,
     cors_origin: Annotated[
         list[str] | None,
