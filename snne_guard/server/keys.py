@@ -36,15 +36,7 @@ class Access:
 
 
 class KeyTable:
-    """Who may call, and under which policies.
-
-    Args:
-        config: Names the keys.
-
-    Raises:
-        ConfigurationError: A variable that a key names is not set, or the server would
-            be open to other machines without keys.
-    """
+    """Who may call, and under which policies."""
 
     def __init__(self, config: ServerConfig) -> None:
         if requires_keys(config.host) and not config.keys:
@@ -60,11 +52,7 @@ class KeyTable:
         ]
 
     def access(self, headers: Headers) -> Access:
-        """Return what a request with these headers may do.
-
-        Raises:
-            Fault: Its key is unknown, or may not use the policy that it asks for.
-        """
+        """Return what a request with these headers may do."""
         authorization = headers.get("authorization")
         if not self._keys:
             policy = _chosen(headers, self._policies)

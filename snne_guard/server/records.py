@@ -39,10 +39,9 @@ class RequestRecord:
         key: Name of the key, blank where there is none.
         policy: Name of the policy, blank where none holds.
         status: HTTP status that the client got.
-        error: What went wrong, as the name of an exception, also inside a stream.
+        error: Name of the exception, also inside a stream.
         assessment: The guarded call that it led to.
         fields: What the decision log says of the call besides.
-        started: When it came, by ``time.monotonic()``.
     """
 
     id: str
@@ -57,13 +56,8 @@ class RequestRecord:
     started: float = field(default_factory=time.monotonic)
     ended: bool = False
 
-    @property
-    def seconds(self) -> float:
-        """How long it has taken so far."""
-        return round(time.monotonic() - self.started, 4)
 
-
-CURRENT: ContextVar[RequestRecord | None] = ContextVar("request", default=None)
+CURRENT: ContextVar[RequestRecord] = ContextVar("request")
 """The request that this task serves."""
 
 
@@ -100,12 +94,7 @@ def asked_fields(body: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str
 
 
 class Records:
-    """Writes what became of each request to the logs and the metrics.
-
-    Args:
-        metrics: Counts requests and calls.
-        decisions: The decision log; None: there is none.
-    """
+    """Writes what became of each request to the logs and the metrics."""
 
     def __init__(self, metrics: Metrics, decisions: DecisionLog | None) -> None:
         self.metrics, self.decisions = metrics, decisions
@@ -116,8 +105,6 @@ class Records:
         It is async so that it runs in the request's own task.
         """
         record = CURRENT.get()
-        if record is None:
-            return
         record.assessment = assessment
         self.metrics.count(record.policy, assessment, key=record.key)
 
@@ -133,7 +120,7 @@ class Records:
             "method": record.method,
             "route": record.route,
             "status": record.status,
-            "seconds": record.seconds,
+            "seconds": round(time.monotonic() - record.started, 4),
             "key": record.key,
             "policy": record.policy,
             "assessment_id": call and call.id,

@@ -48,11 +48,7 @@ def request_span(
 
 
 def upstream_context(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that make the upstream's spans part of the client's trace.
-
-    Args:
-        headers: Those that came.
-    """
+    """Return the headers that make the upstream's spans part of the client's trace."""
     ours: dict[str, str] = {}
     if _is_configured():
         from opentelemetry.trace.propagation import tracecontext
