@@ -72,16 +72,11 @@ def record(
         MissingExtraError: Ray is not installed.
         ConfigurationError: An option makes no sense.
 
-    Example:
-        >>> questions = ray.data.read_json("questions.jsonl")  # doctest: +SKIP
-        >>> rows = record(questions, model=lambda: ChatOpenAI())  # doctest: +SKIP
-        >>> rows.write_parquet("recording")  # doctest: +SKIP
     """
     ray = _ray()
-    n = 1 + samples + bool(options.get("self_check"))
     guarding = {
         "schedule": "answer_first",
-        "n": n,
+        "n": 1 + samples + bool(options.get("self_check")),
         "max_concurrency": max_concurrency,
         **options,
     }
@@ -117,8 +112,7 @@ def score(
     Args:
         dataset: Rows of a recording, as ``record`` returns them.
         method: As for ``snne_guard.score``.
-        similarity: Likewise; the model of a name such as ``"nli:MODEL"`` is loaded once
-            in each process.
+        similarity: Likewise; a model is loaded once in each process.
         include_answer: Whether the answer is scored beside its samples.
         num_cpus: CPUs for a task.
         num_gpus: GPUs for a task.
@@ -129,22 +123,13 @@ def score(
 
     Raises:
         MissingExtraError: Ray is not installed.
-
-    Example:
-        >>> rows = score(ray.data.read_parquet("recording"))  # doctest: +SKIP
-        >>> rows.take(1)[0]["snne_guard"]["uncertainty"]  # doctest: +SKIP
-        0.31
     """
     _ray()
-    options = {
-        "method": method,
-        "similarity": similarity,
-        "include_answer": include_answer,
-    }
+    given = {"similarity": similarity, "include_answer": include_answer}
     return dataset.map_batches(
         _scored,
         batch_size=_SCORED_AT_ONCE,
-        fn_kwargs=options,
+        fn_kwargs={"method": method, **given},
         num_cpus=num_cpus,
         num_gpus=num_gpus,
         batch_format="pyarrow",
@@ -181,12 +166,7 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
 def recorded_settings(
     guard: SNNEGuard, *, messages: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return how a guard draws, as each line of a recording has it.
-
-    Args:
-        guard: The guard that asks.
-        messages: Sent before each question.
-    """
+    """Return how a guard draws, as each line of a recording has it."""
     from snne_guard.langchain.wrappers import ModelTree
 
     settings, tree = guard.settings, ModelTree(guard.guarded)
@@ -240,14 +220,8 @@ class _Recorder:
 
     def _full_row(self) -> dict[str, Any]:
         """Return a row in which everything is known."""
-        reply = Reply(
-            text="",
-            token_logprobs=(-1.0,),
-            tokens=("",),
-            finish_reason="stop",
-            model="name",
-            refused=True,
-        )
+        said: Any = {"finish_reason": "stop", "model": "name", "refused": True}
+        reply = Reply(text="", token_logprobs=(-1.0,), tokens=("",), **said)
         full = Assessment(
             id="",
             answer=reply,
@@ -299,15 +273,8 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
         else score_record(score_recording(Recording.from_dict(row), **options))
         for row in table.to_pylist()
     ]
-    full = Score(
-        value=1.0,
-        uncertainty=0.5,
-        method="",
-        similarity="",
-        tau=1.0,
-        n=2,
-        reasons=("reason",),
-    )
+    names: Any = {"method": "", "similarity": "", "reasons": ("reason",)}
+    full = Score(value=1.0, uncertainty=0.5, tau=1.0, n=2, **names)
     rows = [{_SCORE: each} for each in scores]
     return _with_columns(table, rows, like={_SCORE: score_record(full)})
 

@@ -27,7 +27,7 @@ def configure_logs(log_format: LogFormat, level: LogLevel) -> None:
 
 
 class _Lines(logging.Formatter):
-    """JSON, or for people: time, level, message, and ``name=value`` of what is known."""
+    """JSON, or a line for people, with ``name=value`` of what is known."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
