@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from snne_guard.cost import Cost, RequestCost
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields
+from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields, drawing_of
 from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scoring import score_record, score_recording
@@ -169,17 +169,10 @@ def recorded_settings(
     """Return how a guard draws, as each line of a recording has it."""
     from snne_guard.langchain.wrappers import ModelTree
 
-    settings, tree = guard.settings, ModelTree(guard.guarded)
-    return {
-        **tree.named,
-        "temperature": settings.temperature,
-        "samples": settings.n_samples,
-        "system": next((text for role, text in messages if role == "system"), None),
-        "self_check": settings.self_check_used and settings.self_check_used.prompt,
-        "views": [view.name for view in settings.drawn_views] or None,
-        "other_models": [*settings.other_models] or None,
-        **tree.answer_settings,
-    }
+    tree = ModelTree(guard.guarded)
+    system = next((text for role, text in messages if role == "system"), None)
+    drawn = drawing_of(guard.settings)
+    return {**tree.named, "system": system, **drawn, **tree.answer_settings}
 
 
 class _Recorder:

@@ -109,6 +109,6 @@ def _checked(response: ModelResponse[Any]) -> ModelResponse[Any]:
     if not any(
         "snne_guard" in message.response_metadata for message in response.result
     ):
-        msg = "other middleware bypassed the guard: list UncertaintyMiddleware last"
+        msg = "other middleware bypassed the guard. List UncertaintyMiddleware last"
         raise ConfigurationError(msg)
     return response

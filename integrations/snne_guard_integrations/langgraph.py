@@ -85,7 +85,7 @@ def route_on_uncertainty(
         answers = [m for m in _messages(state) if isinstance(m, AIMessage)]
         record = _record(answers[-1]) if answers else None
         if record is None:
-            msg = "no guard has measured the last message: put uncertainty_node before"
+            msg = "not measured by a guard; put uncertainty_node before this edge"
             raise InputError(msg)
         return nodes.get(record["decision"], uncertain)
 

@@ -20,7 +20,6 @@ from starlette.routing import Route
 from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
-from snne_guard.openai.other_models import clients_of
 from snne_guard.openai.request import CONTEXT_FIELD
 from snne_guard.scorers import score
 from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
@@ -80,13 +79,10 @@ class Service:
         for name, policy in config.policies.items():
             try:
                 options = guard_options(policy, shared.http)
-                others = options.get("other_models") or ()
-                self._settings[name] = GuardSettings.given(
-                    **{**options, "other_models": [*clients_of(others, client)]}
-                )
-                self._fields[name] = policy_fields(self._settings[name])
                 options["observers"] = [shared.records]
-                self._guards[name] = guard_client(client, **options)
+                self._guards[name] = guard = guard_client(client, **options)
+                self._settings[name] = settings = guard._snne_guard.settings  # noqa: SLF001 - the same calibration is read once
+                self._fields[name] = policy_fields(settings)
             except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"
                 raise ConfigurationError(msg) from None

@@ -13,6 +13,7 @@ from typing import Any
 
 from snne_guard.engine import answer_settings
 from snne_guard.evaluation.decision_log import DecisionLog
+from snne_guard.evaluation.recorded_calls import drawing_of
 from snne_guard.server.metrics import Metrics, model_name
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
@@ -64,17 +65,10 @@ CURRENT: ContextVar[RequestRecord] = ContextVar("request")
 def policy_fields(settings: GuardSettings) -> dict[str, Any]:
     """Return what the decision log says of a policy: what all its calls share."""
     calibration: Any = settings.calibration
-    turn = settings.self_check_used
     return {
         "n": settings.n,
         "calibration": calibration and calibration.checksum,
-        "settings": {
-            "temperature": settings.temperature,
-            "samples": settings.n_samples,
-            "self_check": turn and turn.prompt,
-            "views": [view.name for view in settings.drawn_views] or None,
-            "other_models": [*settings.other_models] or None,
-        },
+        "settings": drawing_of(settings),
     }
 
 
