@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from snne_guard.cost import Cost, RequestCost
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields, drawing_of
+from snne_guard.evaluation.recorded_calls import DRAWN, drawing_of, drawn_fields
 from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scoring import score_record, score_recording

@@ -65,7 +65,7 @@ class Service:
     """What the guarded addresses do under one configuration."""
 
     def __init__(self, config: ServerConfig, shared: Shared) -> None:
-        self._shared = shared
+        self._shared, self._metrics = shared, shared.records.metrics
         self._keys = KeyTable(config)
         self.upstream = config.upstream.rstrip("/")
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
@@ -111,7 +111,7 @@ class Service:
         fault = fault_of(error, secret=access.secret)
         upstreams = isinstance(error, UPSTREAM_ERRORS)
         if upstreams:
-            self._shared.records.metrics.upstream_error(fault.status)
+            self._metrics.upstream_errors.labels(fault.status).inc()
         if upstreams or fault.status >= _SERVER_ERROR:
             CURRENT.get().error = type(error).__name__
         if not isinstance(error, httpx2.HTTPError):  # else nothing has been retried
@@ -177,7 +177,7 @@ class Service:
             request, access, client=self._shared.http, upstream=self.upstream, body=body
         )
         if passed.status_code >= 400:  # noqa: PLR2004 - as HTTP has it
-            self._shared.records.metrics.upstream_error(passed.status_code)
+            self._metrics.upstream_errors.labels(passed.status_code).inc()
         return passed
 
     async def _read(self, content: bytes, access: Access) -> dict[str, Any]:

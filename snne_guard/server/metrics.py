@@ -90,24 +90,12 @@ class Metrics:
         meaning = "What the tokens cost at the given prices."
         self._money = counter("snne_guard_money", meaning, who)
         meaning = "Requests that the upstream failed, by the status that clients got."
-        self._failures = counter("snne_guard_upstream_errors", meaning, ["status"])
+        self.upstream_errors = counter("snne_guard_upstream_errors", meaning, ["status"])
         meaning = "Requests by address and status; 499: the client left."
         by = ["route", "status"]
-        self._responses = counter("snne_guard_responses", meaning, by)
+        self.responses = counter("snne_guard_responses", meaning, by)
         meaning = "Lines of the decision log that could not be written."
-        self._lost = counter("snne_guard_decision_log_failures", meaning)
-
-    def upstream_error(self, status: int, /) -> None:
-        """Count a request that the upstream failed, by the status that is passed on."""
-        self._failures.labels(status).inc()
-
-    def responded(self, route: str, status: int, /) -> None:
-        """Count a request that has ended."""
-        self._responses.labels(route, status).inc()
-
-    def lost(self) -> None:
-        """Count a line that the decision log lacks."""
-        self._lost.inc()
+        self.lost_lines = counter("snne_guard_decision_log_failures", meaning)
 
     def count(self, policy: str, assessment: Assessment, /, *, key: str = "") -> None:
         """Count a call of a policy and of a key."""

@@ -108,7 +108,7 @@ class Records:
             return
         record.ended = True
         call = record.assessment
-        self.metrics.responded(record.route, record.status)
+        self.metrics.responses.labels(record.route, record.status).inc()
         known = {
             "request_id": record.id,
             "method": record.method,
@@ -136,4 +136,4 @@ class Records:
                 **record.fields,
             )
             if not await asyncio.to_thread(write):  # a disk may be slow
-                self.metrics.lost()
+                self.metrics.lost_lines.inc()
