@@ -71,7 +71,6 @@ def record(
     Raises:
         MissingExtraError: Ray is not installed.
         ConfigurationError: An option makes no sense.
-
     """
     ray = _ray()
     guarding = {

@@ -35,10 +35,6 @@ class LangfuseObserver:
         client: The client to send with. None: ``langfuse.get_client()``.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[LangfuseObserver()])  # doctest: +SKIP
     """
 
     def __init__(

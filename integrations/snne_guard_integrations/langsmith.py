@@ -32,10 +32,6 @@ class LangSmithObserver:
         client: The client to send with. None: the one that traces the run.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[LangSmithObserver()])  # doctest: +SKIP
     """
 
     def __init__(self, *, client: Client | None = None, content: bool = False) -> None:

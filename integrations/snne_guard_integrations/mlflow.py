@@ -28,10 +28,6 @@ class MLflowObserver:
     Args:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[MLflowObserver()])  # doctest: +SKIP
     """
 
     def __init__(self, *, content: bool = False) -> None:

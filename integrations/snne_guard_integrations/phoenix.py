@@ -34,10 +34,6 @@ class PhoenixObserver:
             ``PHOENIX_ENDPOINT`` and ``PHOENIX_API_KEY``.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[PhoenixObserver()])  # doctest: +SKIP
     """
 
     def __init__(self, *, client: Client | None = None, content: bool = False) -> None:
