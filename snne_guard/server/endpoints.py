@@ -99,8 +99,7 @@ class Service:
     async def serve(self, handle: Handle, request: Request) -> Response:
         """Serve a request if its key may do so."""
         access = self._keys.access(request.headers)
-        record = CURRENT.get()
-        record.key, record.policy = access.key, access.policy
+        CURRENT.get().policy = access.policy
         try:
             return await handle(self, request, access)
         except Exception as error:  # noqa: BLE001 - it has a place in the API

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from snne_guard.errors import ConfigurationError
 from snne_guard.server.config import KeyOptions, ServerConfig, requires_keys
 from snne_guard.server.errors import Fault
+from snne_guard.server.records import CURRENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ class KeyTable:
             message = "the key is missing or unknown"
             raise Fault(401, message, code="invalid_api_key")
         name, key, secret = matching[0]
+        CURRENT.get().key = name  # for the log, where the policy is refused
         return Access(
             policy=_chosen(headers, key.policies),
             key=name,

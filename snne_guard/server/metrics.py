@@ -90,7 +90,9 @@ class Metrics:
         meaning = "What the tokens cost at the given prices."
         self._money = counter("snne_guard_money", meaning, who)
         meaning = "Requests that the upstream failed, by the status that clients got."
-        self.upstream_errors = counter("snne_guard_upstream_errors", meaning, ["status"])
+        self.upstream_errors = counter(
+            "snne_guard_upstream_errors", meaning, ["status"]
+        )
         meaning = "Requests by address and status; 499: the client left."
         by = ["route", "status"]
         self.responses = counter("snne_guard_responses", meaning, by)

@@ -522,6 +522,18 @@ def test_text_logs_are_lines_for_people(upstream: Server) -> None:
     assert " error request failed " in text
 
 
+def test_a_refused_policy_is_logged_with_its_key(
+    upstream: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "snne_guard.server")
+    head = {"authorization": "Bearer a", "x-snne-guard-policy": "none"}
+    with serving(upstream.url, keys={"a": key("a")}) as running:
+        assert running.post(json=CHAT, headers=head).status_code == 403
+    (line,) = [each for each in caplog.records if each.message == "request"]
+    fields: Any = vars(line)["fields"]
+    assert (fields["key"], fields["status"]) == ("a", 403)
+
+
 def test_an_upstream_that_is_not_there_is_named() -> None:
     given = ("--upstream", "http://127.0.0.1:1/v1", "--log-format", "json")
     with process(*given) as (server, running):
