@@ -28,8 +28,7 @@ _PROMPT = (
     "people do, in one sentence. This is request {number}."
 )
 _CAPITAL = "What is the capital of France? Answer in one word."
-_ANSWERS = ("Paris", "Madrid")
-"""A right answer and a wrong one."""
+_ANSWERS = ("Paris", "Madrid")  # right and wrong
 
 _EASY = (
     "What is the capital of France?",
@@ -97,8 +96,7 @@ def examine(
         _tried(about, Draw(role="self_check", turns=(answer, prompt), logprobs=True))
         for answer in _ANSWERS
     ]
-    several_tried = [] if together is None else [together]
-    tried = [*singles, *several_tried, *self_checks]
+    tried = [*singles, *([together] if together else []), *self_checks]
     responses = [each for each in tried if isinstance(each, Response)]
     drawn = [*singles, together] if isinstance(together, Response) else singles
     samples = [sample for response in drawn for sample in response.replies]

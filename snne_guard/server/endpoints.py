@@ -25,7 +25,7 @@ from snne_guard.scorers import score
 from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
 from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
-from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
+from snne_guard.server.errors import SERVER_ERROR, UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.keys import Access, KeyTable
 from snne_guard.server.records import CURRENT, Records, asked_fields, policy_fields
 from snne_guard.server.replies import JSON, event_stream
@@ -36,8 +36,6 @@ from snne_guard.types import Score
 
 _LONGEST = 60_000
 """Most characters that a client may have compared: the time grows with them."""
-
-_SERVER_ERROR = 500
 
 
 class _ToScore(BaseModel):
@@ -111,7 +109,7 @@ class Service:
         upstreams = isinstance(error, UPSTREAM_ERRORS)
         if upstreams:
             self._metrics.upstream_errors.labels(fault.status).inc()
-        if upstreams or fault.status >= _SERVER_ERROR:
+        if upstreams or fault.status >= SERVER_ERROR:
             CURRENT.get().error = type(error).__name__
         if not isinstance(error, httpx2.HTTPError):  # else nothing has been retried
             # One layer retries, and a client's would send all draws again.

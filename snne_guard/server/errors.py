@@ -29,6 +29,9 @@ _log = logging.getLogger(__name__)
 UPSTREAM_ERRORS = (openai.OpenAIError, httpx2.HTTPError, SamplingError, OverflowError)
 """What is raised where the upstream failed; no number of a client's can overflow."""
 
+SERVER_ERROR = 500
+"""The least status that says that a server failed."""
+
 _PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
 
@@ -51,7 +54,7 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
     ) -> None:
         super().__init__(message)
         self.status, self.headers = status, dict(headers or {})
-        other = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004
+        other = "server_error" if status >= SERVER_ERROR else "invalid_request_error"
         kind = _TYPES.get(status, other)
         code = code or _CODES.get(status)
         error = {"message": message, "type": kind, "param": None, "code": code}

@@ -9,12 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from snne_guard.server.errors import SERVER_ERROR
 from snne_guard.server.replies import JSON
 
 SECONDS_KNOWN = 5.0
 """For how long it is known whether the upstream answers, and how long it may take."""
-
-_SERVER_ERROR = 500
 
 
 class Health:
@@ -52,7 +51,7 @@ class Health:
             try:
                 async with httpx2.AsyncClient(timeout=SECONDS_KNOWN) as client:
                     reply = await client.get(f"{self.upstream}/models")
-                self._answers = reply.status_code < _SERVER_ERROR
+                self._answers = reply.status_code < SERVER_ERROR
             except (httpx2.HTTPError, httpx2.InvalidURL):
                 self._answers = False
         return self._answers

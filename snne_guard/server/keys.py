@@ -41,10 +41,8 @@ class KeyTable:
 
     def __init__(self, config: ServerConfig) -> None:
         if requires_keys(config.host) and not config.keys:
-            msg = (
-                f"other machines can reach {config.host}, so the file needs a table "
-                "[keys.NAME] for each key; without keys, listen on 127.0.0.1"
-            )
+            where = f"other machines can reach {config.host}"
+            msg = f"{where}: make a table [keys.NAME], or listen on 127.0.0.1"
             raise ConfigurationError(msg)
         self._policies = [*config.policies]
         self._keys = [

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from snne_guard.server.config import requires_keys
-from snne_guard.server.errors import Fault, fault_of
+from snne_guard.server.errors import SERVER_ERROR, Fault, fault_of
 from snne_guard.server.records import CURRENT, GONE, Records, RequestRecord
 from snne_guard.server.replies import JSON
 from snne_guard.server.tracing import request_span
@@ -79,7 +79,7 @@ class Gate:
                 await self._while_there(scope, receive, answer)
             except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
                 fault = fault_of(error)
-                if fault.status >= 500:  # noqa: PLR2004 - as HTTP has it
+                if fault.status >= SERVER_ERROR:
                     record.error = record.error or type(error).__name__
                 if not started:  # else the server closes the connection
                     response = JSON(fault.body, fault.status, fault.headers)

@@ -22,8 +22,7 @@ _log = logging.getLogger("snne_guard.server")
 
 _UNSET = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
 
-_PROBED = frozenset({"/health", "/ready", "/metrics"})
-"""Addresses that machines ask every few seconds."""
+_PROBED = {"/health", "/ready", "/metrics"}  # asked every few seconds
 
 GONE = 499
 """Status, in logs alone, of a request whose client left before it was answered."""
@@ -109,7 +108,7 @@ class Records:
         record.ended = True
         call = record.assessment
         self.metrics.responses.labels(record.route, record.status).inc()
-        known = {
+        known: dict[str, Any] = {
             "request_id": record.id,
             "method": record.method,
             "route": record.route,
@@ -126,14 +125,8 @@ class Records:
         level = logging.DEBUG if record.route in _PROBED else logging.INFO
         _log.log(level, "request", extra={"fields": known})
         if self.decisions is not None and call is not None:
-            write = partial(
-                self.decisions.write,
-                call,
-                request_id=record.id,
-                key=record.key,
-                policy=record.policy,
-                status=record.status,
-                **record.fields,
-            )
+            names = ("request_id", "key", "policy", "status")
+            given = {**{name: known[name] for name in names}, **record.fields}
+            write = partial(self.decisions.write, call, **given)
             if not await asyncio.to_thread(write):  # a disk may be slow
                 self.metrics.lost_lines.inc()

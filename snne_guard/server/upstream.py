@@ -222,9 +222,8 @@ async def forward(
     if own_key and (response.is_error or response.is_redirect):
         await response.aread()  # it may quote the key
         response.raise_for_status()
-    passed = ClosingStream(
-        response.aiter_raw(), close=response.aclose, status=response.status_code
-    )
+    status, parts = response.status_code, response.aiter_raw()
+    passed = ClosingStream(parts, close=response.aclose, status=status)
     dropped = {b"date"}
     if own_key:
         dropped |= {b"set-cookie", *(name.lower().encode() for name in _ACCOUNTS)}
