@@ -31,6 +31,9 @@ _log = logging.getLogger(__name__)
 _ALWAYS = frozenset({"time", "id", "policy", "decision", "reasons", "n_used", "cost"})
 """Fields that tell a line of the log from other JSON."""
 
+_TEXTS = frozenset({"prompt", "context"})
+"""Fields that the server gives, and that only a log with texts has."""
+
 
 class DecisionLog:
     """Writes a line of JSON for each guarded call to a file; an observer of any guard.
@@ -99,7 +102,7 @@ class DecisionLog:
             row["question"] = assessment.question
             row |= drawn_fields(assessment, settings=settings)
         else:
-            row.pop("prompt", None)
+            row = {name: row[name] for name in row if name not in _TEXTS}
         try:
             line = _line(row)
             with self._lock:

@@ -17,6 +17,7 @@ from snne_guard.engine.reply_set import compared_text
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.recordings import Recording
+from snne_guard.settings import GuardSettings
 from snne_guard.text import is_visible
 from snne_guard.types import Assessment, Reply
 
@@ -32,6 +33,17 @@ DRAWN = frozenset(
 
 PLAIN = "plain"
 """The view in which samples are drawn without views."""
+
+
+def drawing_of(settings: GuardSettings) -> dict[str, Any]:
+    """Return how a guard draws, as a recording's ``settings`` say it."""
+    return {
+        "temperature": settings.temperature,
+        "samples": settings.n_samples,
+        "self_check": settings.self_check_used and settings.self_check_used.prompt,
+        "views": [view.name for view in settings.drawn_views] or None,
+        "other_models": [*settings.other_models] or None,
+    }
 
 
 def drawn_fields(
