@@ -13,7 +13,9 @@ from snne_guard.server.errors import SERVER_ERROR
 from snne_guard.server.replies import JSON
 
 SECONDS_KNOWN = 5.0
-"""For how long it is known whether the upstream answers, and how long it may take."""
+"""For how long it is known whether the upstream answers."""
+
+_TIMEOUT = 5.0  # for its answer
 
 
 class Health:
@@ -49,7 +51,7 @@ class Health:
         if now - self._asked_at >= SECONDS_KNOWN:
             self._asked_at = now  # whoever comes meanwhile gets what was known before
             try:
-                async with httpx2.AsyncClient(timeout=SECONDS_KNOWN) as client:
+                async with httpx2.AsyncClient(timeout=_TIMEOUT) as client:
                     reply = await client.get(f"{self.upstream}/models")
                 self._answers = reply.status_code < SERVER_ERROR
             except (httpx2.HTTPError, httpx2.InvalidURL):
