@@ -147,6 +147,25 @@ def test_a_client_can_bring_documents_that_are_not_sent_on(way: str, path: str) 
         )
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "acting",
+    [
+        {"conversation": "conv_1"},
+        {"prompt": {"id": "pmpt_1"}},
+        {"tools": [{"type": "web_search"}]},
+        {"tools": [{"type": "mcp", "server_label": "x", "server_url": "y"}]},
+        {"extra_body": {"plugins": [{"id": "web"}]}},
+    ],
+)
+def test_no_judge_is_asked_where_that_could_act(acting: Any, way: str) -> None:
+    options: dict[str, Any] = {"min_grounded": 0.0, "grounding": "judge", "n": 3}
+    with guarded_client(always("1: S"), way, context="1: S", **options) as run:
+        record = run[1]("responses.create", **acting).snne_guard
+    assert len(run[0].requests) == 1
+    assert (record["decision"], record["grounded"]) == ("flag", None)
+
+
 @contextmanager
 def served(**policy: Any) -> Iterator[tuple[Server, Running]]:
     given = {"min_grounded": 0.5, "on_uncertain": "refuse", **policy}
