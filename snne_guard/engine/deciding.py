@@ -46,7 +46,7 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
         verdict = replace(verdict, delivery="nothing")
     if score is not None and verdict.delivery == "answer":
         yield from spans_of(call)
-    assessment = call.assess(verdict.decision)
+    assessment = call.assess(verdict.decision, withheld=verdict.delivery != "answer")
     return Outcome(
         assessment=assessment,
         delivery=verdict.delivery,

@@ -125,6 +125,30 @@ def test_of_a_withheld_answer_only_the_assessment_knows_the_fields() -> None:
     assert "fields" not in outcome.assessment.to_metadata()
 
 
+def failing(_: Any) -> Any:
+    raise KeyError
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        lambda _: 3,  # a message in place of the answer
+        lambda _: "raise",
+        lambda _: "fallback",  # and there is none
+        lambda _: "perhaps",
+        failing,
+    ],
+)
+def test_nor_are_they_told_beside_what_a_function_gives_instead(instead: Any) -> None:
+    text, *others = map(json.dumps, (PARIS, *OTHERS))
+    options: Any = {"threshold": 0.1, "field_threshold": 0.1, "on_uncertain": instead}
+    outcome = run(text, *others, **options)
+    assert outcome.delivery != "answer"
+    assert outcome.assessment.withheld
+    assert outcome.assessment.fields
+    assert "people" not in json.dumps(outcome.assessment.to_metadata())
+
+
 def test_fields_that_cannot_be_compared_are_no_agreement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
