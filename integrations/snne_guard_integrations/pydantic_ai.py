@@ -72,8 +72,8 @@ class GuardedModel(WrapperModel):
         fallback: Another model, or its name, for ``on_uncertain="fallback"``.
         other_models: Further models, or their names, that each draw one of the replies,
             at their own settings.
-        **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and
-            ``spans="judge"``. Different here: ``question`` gets the list of messages,
+        **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and ``"judge"``,
+            nor a calibration with these. Different here: ``question`` gets the list of messages,
             and a function as ``on_uncertain`` returns one of the words, or a
             ``ModelResponse``.
 
@@ -99,11 +99,6 @@ class GuardedModel(WrapperModel):
         **options: Unpack[GuardOptions],
     ) -> None:
         super().__init__(wrapped)
-        given: dict[str, Any] = {**options}
-        judged = {"spans"} if given.get("spans") == "judge" else set[str]()
-        for name in given.keys() & {"views", "self_check", *judged}:
-            msg = f"GuardedModel has no option {name}={given[name]!r}"
-            raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
         others = [infer_model(each) for each in other_models or ()]
         self._others = {each.model_name: each for each in others}
@@ -112,6 +107,11 @@ class GuardedModel(WrapperModel):
             msg = f"the other model {self.wrapped.model_name!r} is the guarded model"
             raise ConfigurationError(msg)
         self._guard = GuardSettings.given(fallback=other, other_models=names, **options)
+        for name in ("views", "self_check", "spans", "grounding"):
+            value = getattr(self._guard, name)  # perhaps of the calibration
+            if value == "judge" or (value and name in {"views", "self_check"}):
+                msg = f"GuardedModel has no option {name}={value!r}"
+                raise ConfigurationError(msg)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
         self._observers = Observers(self._guard.observers)

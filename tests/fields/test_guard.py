@@ -138,6 +138,7 @@ def failing(_: Any) -> Any:
         lambda _: "perhaps",
         failing,
     ],
+    ids=["message", "raise", "fallback", "no word", "error"],
 )
 def test_nor_are_they_told_beside_what_a_function_gives_instead(instead: Any) -> None:
     text, *others = map(json.dumps, (PARIS, *OTHERS))
