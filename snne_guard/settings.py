@@ -376,9 +376,12 @@ class GuardSettings:
                 msg = "span_threshold has no effect with spans=False"
                 raise ConfigurationError(msg)
             if self.min_grounded is None:
-                if self.context is not None:
-                    msg = "context has no effect with spans=False and no min_grounded"
-                    raise ConfigurationError(msg)
+                for name, unset in (("context", None), ("grounding", "words")):
+                    if getattr(self, name) != unset:
+                        msg = (
+                            f"{name} has no effect with spans=False and no min_grounded"
+                        )
+                        raise ConfigurationError(msg)
                 return None
         cutters()  # so that a missing extra is an error here and not in a call
         if self.span_threshold is not None:
@@ -402,6 +405,9 @@ class GuardSettings:
                 )
                 raise ConfigurationError(msg)
             limit = (self.calibration.threshold.value, self.calibration.refuse)
+        if limit is None and self.decide_on != "answer":
+            msg = f"decide_on={self.decide_on!r} has no effect without a threshold"
+            raise ConfigurationError(msg)
         pair = limit if isinstance(limit, tuple | list) else (limit, None)
         if len(pair) != 2:  # noqa: PLR2004 - a pair
             msg = f"expected the pair (accept, refuse), got {len(pair)} values"

@@ -12,7 +12,7 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from pydantic import BaseModel
 
 from snne_guard import SNNEGuard, UncertainAnswerError
-from snne_guard.engine import GuardState, Outcome, Request
+from snne_guard.engine import Draw, GuardState, Outcome, Request, Response
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Reply
@@ -117,6 +117,32 @@ def test_the_worst_field_decides_where_it_is_told_to() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "people", "decision"),
+    [
+        (1.0, 2, "accept"),
+        (0.0, 2, "refuse"),  # "No" counts, where all fields are alike
+        (None, 2, "accept"),
+        (1.0, 3, "refuse"),  # "Yes" makes no field more certain
+        (0.0, 3, "refuse"),
+    ],
+)
+def test_a_self_check_can_only_make_the_worst_field_worse(
+    said: float | None, people: int, decision: str
+) -> None:
+    def come_of(draw: Draw, _: int) -> Any:
+        if draw.role == "self_check":
+            return Response(replies=(Reply(text="x"),), p_correct=said)
+        return json.dumps({**PARIS, "people": 2 if draw.role == "answer" else people})
+
+    settings = GuardSettings(
+        **{"n": 5, "self_check": True, "decide_on": "worst_field"},
+        **{"threshold": 0.3, "on_uncertain": "refuse"},
+    )
+    outcome = feed(Request(settings=settings, state=GuardState()), come_of)
+    assert outcome.assessment.decision == decision
+
+
 def test_of_a_withheld_answer_only_the_assessment_knows_the_fields() -> None:
     text, *others = map(json.dumps, (PARIS, *OTHERS))
     outcome = run(text, *others, threshold=0.1, on_uncertain="refuse")
@@ -198,6 +224,8 @@ def test_samples_of_another_shape_support_nothing() -> None:
         {"field_threshold": "0.5"},
         {"decide_on": "field"},
         {"decide_on": "worst_field", "calibration": calibration()},
+        {"decide_on": "worst_field"},  # and no threshold
+        {"decide_on": "worst_field", "min_grounded": 0.5},
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any) -> None:
