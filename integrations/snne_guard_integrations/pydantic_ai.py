@@ -73,9 +73,9 @@ class GuardedModel(WrapperModel):
         other_models: Further models, or their names, that each draw one of the replies,
             at their own settings.
         **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and ``"judge"``,
-            nor a calibration with these. Different here: ``question`` gets the list of messages,
-            and a function as ``on_uncertain`` returns one of the words, or a
-            ``ModelResponse``.
+            which a calibration must not have either. Different here: ``question`` gets
+            the list of messages, and a function as ``on_uncertain`` returns one of the
+            words, or a ``ModelResponse``.
 
     Raises:
         ConfigurationError: An option is unknown or makes no sense.

@@ -135,10 +135,8 @@ def test_a_self_check_can_only_make_the_worst_field_worse(
             return Response(replies=(Reply(text="x"),), p_correct=said)
         return json.dumps({**PARIS, "people": 2 if draw.role == "answer" else people})
 
-    settings = GuardSettings(
-        **{"n": 5, "self_check": True, "decide_on": "worst_field"},
-        **{"threshold": 0.3, "on_uncertain": "refuse"},
-    )
+    options: Any = {"self_check": True, "decide_on": "worst_field", "threshold": 0.3}
+    settings = GuardSettings(**options, on_uncertain="refuse")
     outcome = feed(Request(settings=settings, state=GuardState()), come_of)
     assert outcome.assessment.decision == decision
 
