@@ -193,6 +193,9 @@ class OtherModelOptions(_Table):
         client = openai.AsyncOpenAI(
             base_url=self.upstream, api_key=key, http_client=http_client
         )
+        # By the process's variables these would be those of the guarded model.
+        client.organization = client.project = None
+        client._custom_headers = {}  # noqa: SLF001 - there is no public way
         return OtherModel(client, self.model)
 
 
