@@ -246,7 +246,12 @@ class GuardSettings:
     def context_of(
         self, messages: Sequence[Any], /, given: object = None
     ) -> str | None:
-        """Return the documents of a call, as ``documents_of`` does."""
+        """Return the documents of a call, as ``documents_of`` does.
+
+        A guard that is turned off looks for none, so that no retriever can fail then.
+        """
+        if is_disabled():
+            return None
         return documents_of(self.context, messages, given)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:

@@ -26,7 +26,7 @@ from tests.langchain.support import (
 from tests.openai.guarded import PATHS, text_of
 from tests.openai.guarded import guarded as guarded_client
 from tests.server.support import Running, serving
-from tests.support.openai_clients import WAYS
+from tests.support.openai_clients import WAYS, content
 from tests.support.openai_server import CHAT, Server, always
 
 ANSWER = "It is oak. Ida made it."
@@ -46,6 +46,16 @@ def test_a_withheld_answer_is_seen_by_nobody(way: str) -> None:
         raising = guarded(server, context=HALF, min_grounded=0.5, on_uncertain="raise")
         with pytest.raises(UncertainAnswerError, match="not grounded in its documents"):
             ask(raising, way)
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_guard_that_is_turned_off_looks_for_no_documents(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=failing, min_grounded=0.5)
+        monkeypatch.setenv("SNNE_GUARD_DISABLED", "true")
+        assert ask(guard, way).text == ANSWER
 
 
 def test_a_fallback_answers_what_the_documents_do_not_say() -> None:
@@ -164,6 +174,25 @@ def test_no_judge_is_asked_where_that_could_act(acting: Any, way: str) -> None:
         record = run[1]("responses.create", **acting).snne_guard
     assert len(run[0].requests) == 1
     assert (record["decision"], record["grounded"]) == ("flag", None)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_client_that_is_turned_off_looks_for_no_documents(
+    way: str, path: str, monkeypatch: pytest.MonkeyPatch, *, streamed: bool
+) -> None:
+    options: dict[str, Any] = {"min_grounded": 0.5, "on_uncertain": "refuse"}
+    with guarded_client(always(ANSWER), way, context=failing, **options) as (_, call):
+        with pytest.raises(KeyError):
+            call(path)
+        monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
+        said = content(call.stream(path)[0]) if streamed else text_of(call(path))
+        assert said == ANSWER
+
+
+def failing(_: Any) -> Any:
+    raise KeyError
 
 
 @contextmanager
