@@ -205,6 +205,14 @@ class GuardSettings:
         return self.n_samples + len(self.other_models) + self.include_answer
 
     @property
+    def asks_functions(self) -> bool:
+        """Whether a call begins with functions of the user, which may take their time.
+
+        Such as a ``context`` that searches for documents.
+        """
+        return callable(self.context) or self.question is not None
+
+    @property
     def withholds(self) -> bool:
         """Whether an answer is held back until it is decided on."""
         may_replace = self.policy.may_withhold or self.fallback is not None

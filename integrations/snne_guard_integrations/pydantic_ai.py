@@ -25,6 +25,7 @@ from snne_guard.engine import (
 from snne_guard.engine.options import option_key, options_for
 from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
+from snne_guard.engine.tasks import in_thread
 from snne_guard.guard_options import GuardOptions
 from snne_guard.settings import GuardSettings
 
@@ -128,7 +129,9 @@ class GuardedModel(WrapperModel):
         sender = _Sender(
             self.wrapped, messages, model_settings, params, learnt, self._others
         )
-        request = self._request(messages, sender.given, params)
+        prepare = partial(self._request, messages, sender.given, params)
+        slow = self._guard.asks_functions  # they must not hold up the loop
+        request = await in_thread(prepare) if slow else prepare()
         outcome = await engine.arun(request, sender)
         if outcome.delivery == "fallback":
             other: Model = self._guard.fallback

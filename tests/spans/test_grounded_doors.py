@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -193,6 +194,47 @@ def test_a_client_that_is_turned_off_looks_for_no_documents(
 
 def failing(_: Any) -> Any:
     raise KeyError
+
+
+def searching(found: list[Any]) -> Any:
+    """Return a function that finds the documents, and notes in which thread."""
+
+    def search(_: Any) -> str:
+        found.append(threading.current_thread())
+        return WHOLE
+
+    return search
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("how", ["answer", "stream", "held", "assess", "question"])
+def test_no_search_for_documents_holds_up_the_loop(path: str, how: str) -> None:
+    places: list[Any] = []
+    options: dict[str, Any] = {"context": searching(places), "min_grounded": 0.5}
+    if how == "held":
+        options["on_uncertain"] = "refuse"
+    if how == "question":
+        options |= {"context": WHOLE, "question": searching(places)}
+    with guarded_client(always(ANSWER), "tasks", **options) as (_, call):
+        if how == "assess":
+            found = call.wait(call.client.assess(**CHAT))
+            assert found.decision == "accept"
+        elif how in {"stream", "held"}:
+            assert content(call.stream(path)[0]) == ANSWER
+        else:
+            assert text_of(call(path)) == ANSWER
+    assert len(places) == 1
+    assert places[0] is not threading.main_thread()
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_nor_does_it_in_langchain(way: str) -> None:
+    places: list[Any] = []
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=searching(places), min_grounded=0.5)
+        assert metadata_of(ask(guard, way))["decision"] == "accept"
+    asynchronous = way.startswith("a")
+    assert {each is threading.main_thread() for each in places} == {not asynchronous}
 
 
 @contextmanager
