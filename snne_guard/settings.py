@@ -205,6 +205,14 @@ class GuardSettings:
         return self.n_samples + len(self.other_models) + self.include_answer
 
     @property
+    def asks_functions(self) -> bool:
+        """Whether a call begins with functions of the user, which may take their time.
+
+        Such as a ``context`` that searches for documents.
+        """
+        return callable(self.context) or self.question is not None
+
+    @property
     def withholds(self) -> bool:
         """Whether an answer is held back until it is decided on."""
         may_replace = self.policy.may_withhold or self.fallback is not None
@@ -246,7 +254,12 @@ class GuardSettings:
     def context_of(
         self, messages: Sequence[Any], /, given: object = None
     ) -> str | None:
-        """Return the documents of a call, as ``documents_of`` does."""
+        """Return the documents of a call, as ``documents_of`` does.
+
+        A guard that is turned off looks for none, so that no retriever can fail then.
+        """
+        if is_disabled():
+            return None
         return documents_of(self.context, messages, given)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
@@ -376,9 +389,12 @@ class GuardSettings:
                 msg = "span_threshold has no effect with spans=False"
                 raise ConfigurationError(msg)
             if self.min_grounded is None:
-                if self.context is not None:
-                    msg = "context has no effect with spans=False and no min_grounded"
-                    raise ConfigurationError(msg)
+                for name, unset in (("context", None), ("grounding", "words")):
+                    if getattr(self, name) != unset:
+                        msg = (
+                            f"{name} has no effect with spans=False and no min_grounded"
+                        )
+                        raise ConfigurationError(msg)
                 return None
         cutters()  # so that a missing extra is an error here and not in a call
         if self.span_threshold is not None:
@@ -402,6 +418,9 @@ class GuardSettings:
                 )
                 raise ConfigurationError(msg)
             limit = (self.calibration.threshold.value, self.calibration.refuse)
+        if limit is None and self.decide_on != "answer":
+            msg = f"decide_on={self.decide_on!r} has no effect without a threshold"
+            raise ConfigurationError(msg)
         pair = limit if isinstance(limit, tuple | list) else (limit, None)
         if len(pair) != 2:  # noqa: PLR2004 - a pair
             msg = f"expected the pair (accept, refuse), got {len(pair)} values"

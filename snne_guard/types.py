@@ -289,6 +289,7 @@ class Assessment:
         grounded: How far the context supports the answer, in [0, 1]: as far as its
             least supported part. None without a context, or where that is unknown.
         min_grounded: Least ``grounded`` that is accepted, None when none is set.
+        withheld: Whether the application did not get the answer.
     """
 
     id: str
@@ -318,6 +319,7 @@ class Assessment:
     field_threshold: float | None = None
     grounded: float | None = None
     min_grounded: float | None = None
+    withheld: bool = False
 
     @property
     def uncertain_fields(self) -> tuple[str, ...]:
@@ -356,7 +358,8 @@ class Assessment:
             parts["spans"] = [span.to_dict() for span in self.spans]
             parts["span_threshold"] = self.span_threshold
         # Of an answer that is withheld not even the names of its fields are told.
-        if self.fields is not None and self.decision not in {"refuse", "fallback"}:
+        withheld = self.withheld or self.decision in {"refuse", "fallback"}
+        if self.fields is not None and not withheld:
             parts["fields"] = [*map(asdict, self.fields)]
             if self.field_threshold is not None:
                 parts["uncertain_fields"] = list(self.uncertain_fields)

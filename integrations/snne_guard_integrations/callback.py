@@ -42,7 +42,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
     Args:
         guard: Draws, scores and reports, on the model that is watched. Its
             ``sample_rate`` is the share of runs that are assessed. Of a run's own
-            parameters, samples get tools, the form of the reply and stop texts.
+            parameters, samples get tools, the form of the reply and stop texts; the
+            documents in its metadata are not read. Its other models cannot get a run's
+            tools or form: such runs count as ``failed``.
         max_queue: Answers that may wait; 0 for any number.
 
     Attributes:

@@ -25,6 +25,7 @@ from snne_guard.engine import (
 from snne_guard.engine.options import option_key, options_for
 from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
+from snne_guard.engine.tasks import in_thread
 from snne_guard.guard_options import GuardOptions
 from snne_guard.settings import GuardSettings
 
@@ -69,10 +70,10 @@ class GuardedModel(WrapperModel):
         fallback: Another model, or its name, for ``on_uncertain="fallback"``.
         other_models: Further models, or their names, that each draw one of the replies,
             at their own settings.
-        **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and
-            ``spans="judge"``. Different here: ``question`` gets the list of messages,
-            and a function as ``on_uncertain`` returns one of the words, or a
-            ``ModelResponse``.
+        **options: Those of ``SNNEGuard`` but ``views``, ``self_check`` and ``"judge"``,
+            which a calibration must not have either. Different here: ``question`` gets
+            the list of messages, and a function as ``on_uncertain`` returns one of the
+            words, or a ``ModelResponse``.
 
     Raises:
         ConfigurationError: An option is unknown or makes no sense.
@@ -96,11 +97,6 @@ class GuardedModel(WrapperModel):
         **options: Unpack[GuardOptions],
     ) -> None:
         super().__init__(wrapped)
-        given: dict[str, Any] = {**options}
-        judged = {"spans"} if given.get("spans") == "judge" else set[str]()
-        for name in given.keys() & {"views", "self_check", *judged}:
-            msg = f"GuardedModel has no option {name}={given[name]!r}"
-            raise ConfigurationError(msg)
         other = None if fallback is None else infer_model(fallback)
         others = [infer_model(each) for each in other_models or ()]
         self._others = {each.model_name: each for each in others}
@@ -109,6 +105,11 @@ class GuardedModel(WrapperModel):
             msg = f"the other model {self.wrapped.model_name!r} is the guarded model"
             raise ConfigurationError(msg)
         self._guard = GuardSettings.given(fallback=other, other_models=names, **options)
+        for name in ("views", "self_check", "spans", "grounding"):
+            value = getattr(self._guard, name)  # perhaps of the calibration
+            if value == "judge" or (value and name in {"views", "self_check"}):
+                msg = f"GuardedModel has no option {name}={value!r}"
+                raise ConfigurationError(msg)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
         self._observers = Observers(self._guard.observers)
@@ -125,7 +126,9 @@ class GuardedModel(WrapperModel):
         sender = _Sender(
             self.wrapped, messages, model_settings, params, learnt, self._others
         )
-        request = self._request(messages, sender.given, params)
+        prepare = partial(self._request, messages, sender.given, params)
+        slow = self._guard.asks_functions  # they must not hold up the loop
+        request = await in_thread(prepare) if slow else prepare()
         outcome = await engine.arun(request, sender)
         if outcome.delivery == "fallback":
             other: Model = self._guard.fallback

@@ -162,7 +162,7 @@ def _without_answer(call: CallState) -> Outcome:
         return call.fail(GuardTimeoutError(msg, timeout=seconds))
     if call.settings.fallback is None or call.disabled:
         return call.fail(call.answer_error)
-    assessment = call.assess("fallback")
+    assessment = call.assess("fallback", withheld=True)
     error = call.answer_error
     return Outcome(assessment=assessment, delivery="fallback", error=error)
 

@@ -46,7 +46,7 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
         verdict = replace(verdict, delivery="nothing")
     if score is not None and verdict.delivery == "answer":
         yield from spans_of(call)
-    assessment = call.assess(verdict.decision)
+    assessment = call.assess(verdict.decision, withheld=verdict.delivery != "answer")
     return Outcome(
         assessment=assessment,
         delivery=verdict.delivery,
@@ -57,10 +57,17 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
 
 
 def _decisive(call: CallState, score: Score) -> float | None:
-    """Return the uncertainty that decides: the answer's, or that of its worst field."""
+    """Return the uncertainty that decides: the answer's, or that of its worst field.
+
+    A self-check is about all fields, so it can only make the worst one more uncertain.
+    """
     if call.settings.decide_on == "answer" or call.fields is None:
         return score.uncertainty
-    return max((each.uncertainty for each in call.fields), default=None)
+    worst = max((each.uncertainty for each in call.fields), default=None)
+    turn, p_correct = call.settings.self_check_used, score.self_check
+    if worst is None or turn is None or p_correct is None:
+        return worst
+    return max(worst, turn.uncertainty(disagreement=worst, p_correct=p_correct))
 
 
 def _guarantees(call: CallState, score: Score) -> dict[str, Any]:

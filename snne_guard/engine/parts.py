@@ -151,7 +151,9 @@ def _judge(
         parts = [text[start:end] for start, end in cut(text)]
         return judge_prompt(parts, texts, request.question) if parts else None
 
-    if not any(draw.role == "judge" for draw in call.drawn):
+    asked_already = any(draw.role == "judge" for draw in call.drawn)
+    # A question about the answer would act on the world as a sample would.
+    if not asked_already and not request.side_effects:
         asked = yield Work(function=prompt, deadline=call.deadline)
         if isinstance(asked, str) and not call.is_late:
             yield from call.send((call.draw("judge", turns=(text, asked)),))

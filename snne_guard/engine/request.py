@@ -25,7 +25,8 @@ class GuardState:
     """What the calls of one guard share: a limit, and what providers reject.
 
     Attributes:
-        limiter: How many requests may be in flight, all calls together.
+        limiter: How many requests to the guarded model may be in flight, all calls
+            together.
         rejections: Parameters that providers were seen to reject or ignore.
         lists: Lists that fill with assessments, as of ``Observers``.
     """
@@ -34,7 +35,18 @@ class GuardState:
         self.limiter = limiter or Limiter(None)
         self.rejections = Rejections()
         self.lists: dict[int, list[Assessment]] = {}
+        self._of_others: dict[str, Limiter] = {}
         self._warned = False
+
+    def limiter_of(self, draw: Draw, /) -> Limiter:
+        """Return what limits a request: for each other model a limit of its own.
+
+        One that hangs would hold up the guarded model else.
+        """
+        if draw.other_model is None:
+            return self.limiter
+        own = Limiter(self.limiter.size)
+        return self._of_others.setdefault(draw.other_model, own)
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
         """Return what the user asks in a call.

@@ -220,7 +220,9 @@ class CallState:
         known = [each for each in money if each is not None]
         return sum(known) if len(known) == len(money) else None
 
-    def assess(self, decision: Decision | None = None) -> Assessment:
+    def assess(
+        self, decision: Decision | None = None, *, withheld: bool = False
+    ) -> Assessment:
         """Return the record of the call as it stands."""
         reply_set, score = self.reply_set, self.score
         cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
@@ -256,12 +258,13 @@ class CallState:
             field_threshold=self.settings.field_threshold,
             grounded=self.grounded,
             min_grounded=self.settings.policy.min_grounded,
+            withheld=withheld,
         )
 
     def fail(self, error: BaseException, decision: Decision | None = None) -> Outcome:
         """End the call with an error in place of an answer."""
         return Outcome(
-            assessment=self.assess(decision),
+            assessment=self.assess(decision, withheld=True),
             delivery="nothing",
             answer=self.answer_response,
             error=error,

@@ -91,7 +91,7 @@ async def _stream(
     tasks = in_flight.start(samples)
     try:
         streamed = sender.astream(answer_draw)
-        async with in_flight.slot(), aclosing(streamed) as chunks:
+        async with in_flight.slot(answer_draw), aclosing(streamed) as chunks:
             async for chunk in chunks:
                 yield chunk
         answer = sender.streamed_answer()
@@ -136,7 +136,7 @@ class _InFlight:
     """The requests in flight of one call; leaving cancels and awaits them."""
 
     def __init__(self, request: Request, sender: Sender) -> None:
-        self._limiter = request.state.limiter
+        self._state = request.state
         self._request = request
         self._sender = sender
         self._tasks: list[asyncio.Task[Response | Failure]] = []
@@ -173,25 +173,26 @@ class _InFlight:
         return [task.result() if task.done() else None for task in tasks]
 
     @asynccontextmanager
-    async def slot(self, *, first: bool = True) -> AsyncGenerator[None]:
+    async def slot(self, draw: Draw) -> AsyncGenerator[None]:
         """Hold one of the guard's slots; answers go ahead of samples."""
-        if self._limiter.size is None:
+        limiter = self._state.limiter_of(draw)
+        if limiter.size is None:
             yield
             return
-        slot = self._limiter.acquire(first=first)
+        slot = limiter.acquire(first=draw.role == "answer")
         try:
             if not slot.done():
                 await asyncio.wrap_future(slot)
             yield
         finally:
-            self._limiter.release(slot)
+            limiter.release(slot)
 
     async def _send(self, draw: Draw) -> Response | Failure:
         attempts = 0
 
         async def attempt() -> Response:
             nonlocal attempts
-            async with self.slot(first=draw.role == "answer"):
+            async with self.slot(draw):
                 attempts += 1
                 return await self._sender.asend(draw)
 

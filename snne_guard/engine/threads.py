@@ -98,7 +98,7 @@ def _stream(
     answer_draw, *samples = wanted
     futures = in_flight.start(samples)
     try:
-        with in_flight.slot(), closing(sender.stream(answer_draw)) as chunks:
+        with in_flight.slot(answer_draw), closing(sender.stream(answer_draw)) as chunks:
             yield from chunks
         answer = sender.streamed_answer()
     except Exception as error:  # noqa: BLE001 - a failure is an outcome
@@ -120,7 +120,7 @@ class _InFlight:
     """The requests in flight of one call; leaving stops the driver's own retries."""
 
     def __init__(self, request: Request, sender: Sender) -> None:
-        self._limiter = request.state.limiter
+        self._state = request.state
         self._sender = sender
         self._ended = threading.Event()
         self._request = request
@@ -136,7 +136,9 @@ class _InFlight:
 
         Without deadlines and limit the answer needs none: it is sent from this one.
         """
-        waits = self._limiter.size is not None or any(each.deadline for each in draws)
+        waits = self._state.limiter.size is not None or any(
+            each.deadline for each in draws
+        )
         here = draws[:1] if has_answer(draws) and not waits else draws[:0]
         away = draws[len(here) :]
         # Samples leave first: sending the answer from here blocks until it has come.
@@ -161,17 +163,18 @@ class _InFlight:
         return [future.result() if future.done() else None for future in futures]
 
     @contextmanager
-    def slot(self, *, first: bool = True) -> Generator[None]:
+    def slot(self, draw: Draw) -> Generator[None]:
         """Hold one of the guard's slots; answers go ahead of samples."""
-        if self._limiter.size is None:
+        limiter = self._state.limiter_of(draw)
+        if limiter.size is None:
             yield
             return
-        slot = self._limiter.acquire(first=first)
+        slot = limiter.acquire(first=draw.role == "answer")
         try:
             slot.result()
             yield
         finally:
-            self._limiter.release(slot)
+            limiter.release(slot)
 
     def _send_here(self, draw: Draw) -> Future[Response | Failure]:
         sent: Future[Response | Failure] = Future()
@@ -183,7 +186,7 @@ class _InFlight:
 
         def attempt() -> Response:
             nonlocal attempts
-            with self.slot(first=draw.role == "answer"):
+            with self.slot(draw):
                 if self._ended.is_set():  # nobody waits for it any more
                     msg = "the call ended before the request was sent"
                     raise CancelledError(msg)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, closing
 from copy import copy
+from functools import partial
 from typing import Annotated, Any, Self
 
 from langchain_core.callbacks import (
@@ -19,6 +20,7 @@ from pydantic import Field, PrivateAttr
 
 from snne_guard import engine
 from snne_guard.engine import Observers, Request
+from snne_guard.engine.tasks import in_thread
 from snne_guard.langchain.delivery import (
     child_config,
     message_of,
@@ -108,6 +110,12 @@ class GuardedCalls(BaseChatModel):
         sender = LangChainSender(inside, messages, others=others, rejections=rejections)
         return request, sender
 
+    async def _aprepared(
+        self, prepare: Callable[[], tuple[Request, LangChainSender]]
+    ) -> tuple[Request, LangChainSender]:
+        """Return the same; functions of the user hold up no loop."""
+        return await in_thread(prepare) if self._settings.asks_functions else prepare()
+
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -130,7 +138,8 @@ class GuardedCalls(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call = self.prepared(messages, stop, run_manager, kwargs)
+        prepare = partial(self.prepared, messages, stop, run_manager, kwargs)
+        call = await self._aprepared(prepare)
         outcome = await engine.arun(*call)
         message = message_of(outcome, refusal=self._settings.refusal)
         if message is None:
@@ -165,7 +174,8 @@ class GuardedCalls(BaseChatModel):
             result = await self._agenerate(messages, stop, run_manager, **kwargs)
             yield as_chunk(result.generations[0].message)
             return
-        call = self.prepared(messages, stop, run_manager, kwargs)
+        prepare = partial(self.prepared, messages, stop, run_manager, kwargs)
+        call = await self._aprepared(prepare)
         async with aclosing(astreamed(*call)) as chunks:
             async for chunk in chunks:
                 yield chunk
@@ -259,7 +269,8 @@ class GuardedCalls(BaseChatModel):
         schema: Any = None,
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        call = self._prepared_by(messages, answer, schema)
+        prepare = partial(self._prepared_by, messages, answer, schema)
+        call = await self._aprepared(prepare)
         return (await engine.arun(*call)).assessed()
 
     def _prepared_by(

@@ -103,7 +103,8 @@ class SNNEGuard(GuardedCalls):
             neither a fallback nor a live stream.
         sample_timeout: Seconds from the start of the call after which the replies that
             have arrived are scored.
-        max_concurrency: Most requests in flight for this guard, all calls together.
+        max_concurrency: Most requests in flight for this guard, all calls together;
+            each other model has as many of its own.
         sample_rate: Share of the calls to guard, in [0, 1].
         prices: Prices of the model's tokens, for ``cost.money``. With other models, a
             mapping from each model's name to its prices, the guarded one's too.

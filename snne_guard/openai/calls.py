@@ -145,12 +145,19 @@ class ClientGuard(_Guard):
 class AsyncClientGuard(_Guard):
     """Guards the requests of an ``AsyncOpenAI`` client, as ``ClientGuard`` does."""
 
+    async def _prepared(
+        self, request: ApiRequest, answer: str | None = None
+    ) -> tuple[Request, OpenAISender]:
+        """Return what a driver needs; functions of the user hold up no loop."""
+        prepare = partial(self._prepare, request, answer)
+        return await in_thread(prepare) if self.settings.asks_functions else prepare()
+
     async def answer(self, request: ApiRequest) -> ApiObject:
         """Return the answer, or what stands in its place."""
         if request.stream_cls is not None:
             parts = self._parts(request)
             return AsyncGuardedStream(await anext(parts, None), parts)
-        outcome = await engine.arun(*self._prepare(request))
+        outcome = await engine.arun(*await self._prepared(request))
         if outcome.delivery == "fallback":
             given = await in_thread(partial(self._ask_fallback, request))
             given = await given if isinstance(given, Awaitable) else given
@@ -159,7 +166,7 @@ class AsyncClientGuard(_Guard):
 
     async def assess(self, request: ApiRequest, *, answer: str | None) -> Assessment:
         """Return the assessment of an answer, which is drawn where none is given."""
-        prepared = self._prepare(request.unstreamed(), answer)
+        prepared = await self._prepared(request.unstreamed(), answer)
         return (await engine.arun(*prepared)).assessed()
 
     async def _parts(self, request: ApiRequest) -> AsyncGenerator[Any]:
@@ -168,7 +175,8 @@ class AsyncClientGuard(_Guard):
                 yield part
             return
         end = StreamEnd()
-        async with aclosing(engine.astream(*self._prepare(request))) as items:
+        prepared = await self._prepared(request)
+        async with aclosing(engine.astream(*prepared)) as items:
             async for item in items:
                 for part in end.pass_on(item):
                     yield part

@@ -8,6 +8,7 @@ from typing import Any
 
 import openai
 
+from snne_guard.engine import may_act
 from snne_guard.engine.vocabulary import LIMITS, STOPS
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.request import ApiRequest
@@ -43,7 +44,8 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
 
     Raises:
         ConfigurationError: Something is neither a name nor an ``OtherModel``, a client
-            is not of the guarded one's kind, or two models have one name.
+            is not of the guarded one's kind, two models have one name, or one has tools
+            that run at its provider.
     """
     tasks = isinstance(client, openai.AsyncOpenAI)
     kind = openai.AsyncOpenAI if tasks else openai.OpenAI
@@ -53,6 +55,12 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
         name: Any = given.model if isinstance(given, OtherModel) else given
         if not isinstance(name, str):
             msg = f"expected the name of an other model, got {type(name).__name__}"
+            raise ConfigurationError(msg)
+        if may_act({"model": name}):
+            msg = (
+                f"the other model {name!r} has tools that run at its provider, so that "
+                "its sample could act on the world"
+            )
             raise ConfigurationError(msg)
         bare = isinstance(own, kind) and not hasattr(own, "_snne_guard")
         if own is not None and not bare:

@@ -236,6 +236,9 @@ def _other_model(
     client = openai.AsyncOpenAI(
         base_url=other.upstream, api_key=key, http_client=http_client
     )
+    # By the process's variables these would be those of the guarded model.
+    client.organization = client.project = None
+    client._custom_headers = {}  # noqa: SLF001 - there is no public way
     return OtherModel(client, other.model)
 
 

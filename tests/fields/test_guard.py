@@ -12,7 +12,7 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from pydantic import BaseModel
 
 from snne_guard import SNNEGuard, UncertainAnswerError
-from snne_guard.engine import GuardState, Outcome, Request
+from snne_guard.engine import Draw, GuardState, Outcome, Request, Response
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment, Reply
@@ -117,12 +117,61 @@ def test_the_worst_field_decides_where_it_is_told_to() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "people", "decision"),
+    [
+        (1.0, 2, "accept"),
+        (0.0, 2, "refuse"),  # "No" counts, where all fields are alike
+        (None, 2, "accept"),
+        (1.0, 3, "refuse"),  # "Yes" makes no field more certain
+        (0.0, 3, "refuse"),
+    ],
+)
+def test_a_self_check_can_only_make_the_worst_field_worse(
+    said: float | None, people: int, decision: str
+) -> None:
+    def come_of(draw: Draw, _: int) -> Any:
+        if draw.role == "self_check":
+            return Response(replies=(Reply(text="x"),), p_correct=said)
+        return json.dumps({**PARIS, "people": 2 if draw.role == "answer" else people})
+
+    options: Any = {"self_check": True, "decide_on": "worst_field", "threshold": 0.3}
+    settings = GuardSettings(**options, on_uncertain="refuse")
+    outcome = feed(Request(settings=settings, state=GuardState()), come_of)
+    assert outcome.assessment.decision == decision
+
+
 def test_of_a_withheld_answer_only_the_assessment_knows_the_fields() -> None:
     text, *others = map(json.dumps, (PARIS, *OTHERS))
     outcome = run(text, *others, threshold=0.1, on_uncertain="refuse")
     assert outcome.assessment.decision == "refuse"
     assert outcome.assessment.fields
     assert "fields" not in outcome.assessment.to_metadata()
+
+
+def failing(_: Any) -> Any:
+    raise KeyError
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        lambda _: 3,  # a message in place of the answer
+        lambda _: "raise",
+        lambda _: "fallback",  # and there is none
+        lambda _: "perhaps",
+        failing,
+    ],
+    ids=["message", "raise", "fallback", "no word", "error"],
+)
+def test_nor_are_they_told_beside_what_a_function_gives_instead(instead: Any) -> None:
+    text, *others = map(json.dumps, (PARIS, *OTHERS))
+    options: Any = {"threshold": 0.1, "field_threshold": 0.1, "on_uncertain": instead}
+    outcome = run(text, *others, **options)
+    assert outcome.delivery != "answer"
+    assert outcome.assessment.withheld
+    assert outcome.assessment.fields
+    assert "people" not in json.dumps(outcome.assessment.to_metadata())
 
 
 def test_fields_that_cannot_be_compared_are_no_agreement(
@@ -173,6 +222,8 @@ def test_samples_of_another_shape_support_nothing() -> None:
         {"field_threshold": "0.5"},
         {"decide_on": "field"},
         {"decide_on": "worst_field", "calibration": calibration()},
+        {"decide_on": "worst_field"},  # and no threshold
+        {"decide_on": "worst_field", "min_grounded": 0.5},
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any) -> None:

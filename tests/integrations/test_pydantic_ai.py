@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
@@ -31,6 +32,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from snne_guard import ConfigurationError, Prices, UncertainAnswerError
+from snne_guard.self_check import SelfCheck
 from snne_guard_integrations.pydantic_ai import GuardedModel
 from tests.support.calibrations import calibration
 from tests.support.observers import Watcher
@@ -431,6 +433,24 @@ async def test_a_calibration_covers_the_settings_it_was_made_for(
     assert record_of(result)["decision"] == decision
 
 
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("views", {"views": ["plain", "examples"]}),
+        ("views", {"views": ["reasoning"], "method": "wsnne"}),
+        ("self_check", {"self_check": SelfCheck().prompt, "self_check_weight": 0.5}),
+        ("self_check", {"self_check": "Right? Yes or No?", "self_check_weight": 0.3}),
+        ("grounding", {"min_grounded": 0.5, "grounding": "judge"}),
+    ],
+)
+def test_nor_does_a_calibration_bring_what_no_draw_would_ask(
+    name: str, made: dict[str, Any]
+) -> None:
+    given = calibration(model="scripted", context_from="text", **made)
+    with pytest.raises(ConfigurationError, match=f"no option {name}="):
+        GuardedModel(scripted("Paris"), calibration=given, context=None)
+
+
 async def test_the_question_is_the_last_prompt() -> None:
     found: list[str | None] = []
 
@@ -460,10 +480,16 @@ async def test_an_answer_that_is_more_than_text_is_not_scored() -> None:
 
 
 async def test_what_would_go_past_the_guard_is_refused() -> None:
-    refused: dict[str, Any] = {"views": 1, "self_check": True, "spans": "judge"}
+    refused: dict[str, Any] = {
+        "views": ["plain"],
+        "self_check": True,
+        "spans": "judge",
+        "grounding": "judge",
+    }
     for name, value in refused.items():
-        with pytest.raises(ConfigurationError, match=f"no option {name}={value!r}"):
-            GuardedModel(TestModel(), **{name: value})
+        told = re.escape(f"no option {name}={value!r}")
+        with pytest.raises(ConfigurationError, match=told):
+            GuardedModel(TestModel(), **{"min_grounded": 0.5, name: value})
     with pytest.raises(ConfigurationError, match="did you mean 'threshold'"):
         GuardedModel(TestModel(), treshold=0.4)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match="does not support batches"):

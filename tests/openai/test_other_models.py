@@ -16,6 +16,7 @@ from tests.support.openai_server import (
     CHAT,
     Answer,
     Asked,
+    Rush,
     Scripted,
     Server,
     always,
@@ -134,6 +135,37 @@ def test_one_that_fails_is_one_reply_less(fault: Answer, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("others", [["small"], ["small", "tiny"]])
+def test_one_that_hangs_holds_up_no_call(
+    others: list[str], way: str, *, stream: bool
+) -> None:
+    script = speaking(always("Paris"), **dict.fromkeys(others, Answer(hang=True)))
+    options: dict[str, Any] = {"n": 4, "sample_timeout": 0.2, "timeout": 5}
+    with guarded(script, way, other_models=others, max_concurrency=1, **options) as run:
+        for _ in range(3):
+            ask = run[1].stream if stream else run[1]
+            ask()
+    mine = [each for each in run[0].requests if each.body["model"] == "test-model"]
+    assert len(mine) >= 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_other_model_keeps_to_the_limit(way: str) -> None:
+    rush, own = Rush(), Rush()
+    script = {"small": rush}
+    with guarded(
+        lambda asked: script.get(asked.body["model"], own)(asked),
+        way,
+        n=4,
+        max_concurrency=1,
+        other_models=["small"],
+    ) as (_, call):
+        call()
+        assert (own.most, rush.most) == (1, 1)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_limit_that_it_does_not_take_is_left_out(way: str) -> None:
     def small(asked: Asked) -> Answer:
         if asked.body["model"] != "small":
@@ -196,6 +228,9 @@ def test_the_guarded_model_itself_is_refused() -> None:
         ([OtherModel(openai.AsyncOpenAI(api_key="x"), "a")], "got AsyncOpenAI"),
         ([OtherModel(guard_client(SYNC), "a")], "and bare, got GuardedOpenAI"),
         ([OtherModel("client", "a")], "to be OpenAI .*got str"),
+        (["openai/gpt-4.1:online"], "'openai/gpt-4.1:online' has tools that run"),
+        (["gpt-4o-search-preview"], "its sample could act on the world"),
+        ([OtherModel(SYNC, "o3-deep-research")], "has tools that run"),
         (["a", "b", "c", "d"], "n, with 4 other models, .*at least 6, got 5"),
     ],
 )

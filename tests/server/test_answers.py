@@ -103,6 +103,30 @@ def test_another_model_of_a_policy_is_asked_with_its_own_key(
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_ORG_ID", "org-mine"),
+        ("OPENAI_PROJECT_ID", "proj-mine"),
+        ("OPENAI_API_KEY", "sk-mine"),
+        ("OPENAI_CUSTOM_HEADERS", "X-Gateway: mine"),
+        ("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer mine"),
+    ],
+)
+def test_nothing_of_the_process_reaches_another_upstream(
+    upstream: Server, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv("OTHER_KEY", "sk-other")
+    monkeypatch.setenv(name, value)
+    with Server(always("Lyon", model="small")) as there:
+        other = {"upstream": there.url, "model": "small", "key": "OTHER_KEY"}
+        with serving(upstream.url, policy={"n": 3, "other_models": [other]}) as running:
+            running.post(json=CHAT, headers={"Authorization": "Bearer sk-client"})
+    (request,) = there.requests
+    assert request.headers["authorization"] == "Bearer sk-other"
+    assert "mine" not in str(request.headers)
+
+
+@pytest.mark.parametrize(
     ("other", "message"),
     [
         ({"model": "a"}, "upstream"),

@@ -164,6 +164,7 @@ def test_without_min_grounded_nothing_is_decided_by_it(u_limit: Any) -> None:
         ({"min_grounded": 1.5}, "min_grounded to be a finite number"),
         ({"min_grounded": "much"}, "min_grounded to be a finite number"),
         ({"min_grounded": None, "context": "x"}, "context has no effect"),
+        ({"min_grounded": None, "grounding": "judge"}, "grounding has no effect"),
         ({"min_grounded": None, "span_threshold": 0.5}, "span_threshold has no effect"),
         ({"min_grounded": None, "on_uncertain": "refuse"}, "needs a threshold, or"),
         ({"context": 3}, "the context to be a text"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +27,7 @@ from tests.langchain.support import (
 from tests.openai.guarded import PATHS, text_of
 from tests.openai.guarded import guarded as guarded_client
 from tests.server.support import Running, serving
-from tests.support.openai_clients import WAYS
+from tests.support.openai_clients import WAYS, content
 from tests.support.openai_server import CHAT, Server, always
 
 ANSWER = "It is oak. Ida made it."
@@ -46,6 +47,16 @@ def test_a_withheld_answer_is_seen_by_nobody(way: str) -> None:
         raising = guarded(server, context=HALF, min_grounded=0.5, on_uncertain="raise")
         with pytest.raises(UncertainAnswerError, match="not grounded in its documents"):
             ask(raising, way)
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_guard_that_is_turned_off_looks_for_no_documents(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=failing, min_grounded=0.5)
+        monkeypatch.setenv("SNNE_GUARD_DISABLED", "true")
+        assert ask(guard, way).text == ANSWER
 
 
 def test_a_fallback_answers_what_the_documents_do_not_say() -> None:
@@ -145,6 +156,85 @@ def test_a_client_can_bring_documents_that_are_not_sent_on(way: str, path: str) 
         assert "snne_guard_context" not in json.dumps(
             [request.body for request in server.requests]
         )
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "acting",
+    [
+        {"conversation": "conv_1"},
+        {"prompt": {"id": "pmpt_1"}},
+        {"tools": [{"type": "web_search"}]},
+        {"tools": [{"type": "mcp", "server_label": "x", "server_url": "y"}]},
+        {"extra_body": {"plugins": [{"id": "web"}]}},
+    ],
+)
+def test_no_judge_is_asked_where_that_could_act(acting: Any, way: str) -> None:
+    options: dict[str, Any] = {"min_grounded": 0.0, "grounding": "judge", "n": 3}
+    with guarded_client(always("1: S"), way, context="1: S", **options) as run:
+        record = run[1]("responses.create", **acting).snne_guard
+    assert len(run[0].requests) == 1
+    assert (record["decision"], record["grounded"]) == ("flag", None)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_client_that_is_turned_off_looks_for_no_documents(
+    way: str, path: str, monkeypatch: pytest.MonkeyPatch, *, streamed: bool
+) -> None:
+    options: dict[str, Any] = {"min_grounded": 0.5, "on_uncertain": "refuse"}
+    with guarded_client(always(ANSWER), way, context=failing, **options) as (_, call):
+        with pytest.raises(KeyError):
+            call(path)
+        monkeypatch.setenv("SNNE_GUARD_DISABLED", "1")
+        said = content(call.stream(path)[0]) if streamed else text_of(call(path))
+        assert said == ANSWER
+
+
+def failing(_: Any) -> Any:
+    raise KeyError
+
+
+def searching(found: list[Any]) -> Any:
+    """Return a function that finds the documents, and notes in which thread."""
+
+    def search(_: Any) -> str:
+        found.append(threading.current_thread())
+        return WHOLE
+
+    return search
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("how", ["answer", "stream", "held", "assess", "question"])
+def test_no_search_for_documents_holds_up_the_loop(path: str, how: str) -> None:
+    places: list[Any] = []
+    options: dict[str, Any] = {"context": searching(places), "min_grounded": 0.5}
+    if how == "held":
+        options["on_uncertain"] = "refuse"
+    if how == "question":
+        options |= {"context": WHOLE, "question": searching(places)}
+    with guarded_client(always(ANSWER), "tasks", **options) as (_, call):
+        if how == "assess":
+            found = call.wait(call.client.assess(**CHAT))
+            assert found.decision == "accept"
+        elif how in {"stream", "held"}:
+            assert content(call.stream(path)[0]) == ANSWER
+        else:
+            assert text_of(call(path)) == ANSWER
+    assert len(places) == 1
+    assert places[0] is not threading.main_thread()
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_nor_does_it_in_langchain(way: str) -> None:
+    places: list[Any] = []
+    with Server(always(ANSWER)) as server:
+        guard = guarded(server, context=searching(places), min_grounded=0.5)
+        assert metadata_of(ask(guard, way))["decision"] == "accept"
+    asynchronous = way.startswith("a")
+    assert {each is threading.main_thread() for each in places} == {not asynchronous}
 
 
 @contextmanager
