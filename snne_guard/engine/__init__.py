@@ -37,7 +37,12 @@ from snne_guard.engine.protocol import (
 )
 from snne_guard.engine.reading import read_cost, read_reply
 from snne_guard.engine.replay import replay_call
-from snne_guard.engine.request import GuardState, ProviderCapabilities, Request
+from snne_guard.engine.request import (
+    GuardState,
+    ProviderCapabilities,
+    Request,
+    request_of,
+)
 from snne_guard.engine.tasks import run as arun
 from snne_guard.engine.tasks import stream as astream
 from snne_guard.engine.threads import run, stream
@@ -65,6 +70,7 @@ __all__ = [
     "read_cost",
     "read_reply",
     "replay_call",
+    "request_of",
     "run",
     "stream",
 ]

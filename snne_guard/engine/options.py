@@ -7,7 +7,7 @@ request to OpenAI's API. Some of them hold further options.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from snne_guard.engine.protocol import Draw
@@ -213,6 +213,15 @@ def is_partial(options: Mapping[str, Any]) -> bool:
         True
     """
     return any(level.get("previous_response_id") for level in _levels(options))
+
+
+def asked_of(levels: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Return what options ask for, as fields of a ``Request``."""
+    return {
+        "schema": any(map(asks_for_schema, levels)),
+        "side_effects": any(map(may_act, levels)),
+        "partial": any(map(is_partial, levels)),
+    }
 
 
 def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

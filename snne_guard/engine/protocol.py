@@ -38,6 +38,7 @@ class Draw:
         temperature: Sampling temperature; None leaves the user's own setting.
         logprobs: Whether token log-probabilities are wanted.
         deadline: The ``time.monotonic()`` until which to wait; None for no limit.
+        retry: Whether it is sent again where it fails for a moment.
     """
 
     role: Role
@@ -48,6 +49,7 @@ class Draw:
     temperature: float | None = None
     logprobs: bool = False
     deadline: float | None = None
+    retry: bool = False
 
     @property
     def extracts(self) -> bool:

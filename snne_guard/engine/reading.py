@@ -51,11 +51,13 @@ def read_reply(
         True
     """
     text = without_reasoning(text)
+    visible = is_visible(text)
     values, tokens = read_logprobs(logprobs, text=text)
     tool_calls = canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
-    empty = tool_calls is None and not refused and not _says_something(text)
+    shown = visible and not _NOTHING.fullmatch(text)  # by a page
+    empty = tool_calls is None and not refused and not shown
     unread_call = tool_calls is None and (finish_reason or "").lower() in _CALLING
     return Reply(
         text=text,
@@ -82,7 +84,7 @@ _CACHE_WRITES = (
 )
 
 
-def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
+def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Cost:
     """Return what one request took, whatever number of replies it brought.
 
     Some servers count one reply only, or none: the cost is a lower bound then.
@@ -91,6 +93,7 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
         replies: What it brought.
         usage: The provider's counts, by the names of OpenAI or of LangChain; anything
             else is unknown.
+        failed: Requests that failed before it.
 
     Example:
         >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
@@ -118,7 +121,7 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
         written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
-        attempts=1,
+        attempts=1 + failed,
         prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
@@ -161,11 +164,6 @@ def is_refused(finish_reason: str | None) -> bool:
     """Return whether a finish reason says that the provider holds the reply back."""
     # Gemini says "content_filter: SAFETY" where it is asked as OpenAI is.
     return (finish_reason or "").lower().partition(":")[0] in REFUSED
-
-
-def _says_something(text: str) -> bool:
-    """Return whether a page would show anything of a text."""
-    return is_visible(text) and not _NOTHING.fullmatch(text)
 
 
 def _is_readable(name: object, arguments: object) -> bool:

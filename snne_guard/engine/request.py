@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from snne_guard.engine.limiter import Limiter
 from snne_guard.engine.observers import Observers
-from snne_guard.engine.protocol import Draw, Response
+from snne_guard.engine.protocol import Response
 from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.similarity.content import LONG_QUESTION
+from snne_guard.spans.documents import CLIENT, documents_of
 from snne_guard.types import Assessment, Reply
-from snne_guard.views import View
 
 _log = logging.getLogger(__name__)
 
@@ -74,11 +74,6 @@ class ProviderCapabilities:
     n: bool = False
     logprobs: bool = False
 
-    @classmethod
-    def of(cls, taken: Collection[str]) -> Self:
-        """Return them by the names of the parameters that a provider takes."""
-        return cls(n="n" in taken, logprobs="logprobs" in taken)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -131,33 +126,50 @@ class Request:
     run_id: str | None = None
     replayed: bool = False
 
-    @property
-    def rejected(self) -> frozenset[str]:
-        """Parameters that one of the models was seen to reject or ignore."""
-        known = map(self.state.rejections.known, self.keys)
-        return frozenset[str]().union(*known)
-
-    @property
-    def views(self) -> tuple[View | None, ...]:
-        """The view of each sample; none where the form of an answer is bound."""
-        bound = self.tools_bound or self.structured or self.schema
-        views = self.settings.sample_views
-        return (None,) * len(views) if bound else views
-
-    def retries(self, draw: Draw, /) -> bool:
-        """Return whether a draw that failed for a moment is sent again."""
-        name = draw.other_model
-        return self.retry if name is None else name in self.others_retried
-
-    @property
-    def tool_calls_pass(self) -> bool:
-        """Whether an answer that calls tools is delivered without a score."""
-        skip = self.settings.tool_calls == "skip"
-        return self.tools_bound and skip and self.structured is not True
-
     def calls_tools(self, reply: Reply, /) -> bool:
         """Return whether a reply calls anything that is no form of the answer."""
         calls, forms = reply.tool_calls, self.structured
         if calls is None or not isinstance(forms, frozenset):
             return calls is not None and not forms
         return any(call["name"] not in forms for call in json.loads(calls))
+
+
+def request_of(
+    messages: Sequence[Any],
+    *,
+    settings: GuardSettings,
+    state: GuardState,
+    question: object,
+    last: str | None,
+    context: object,
+    answer_settings: Mapping[str, Any],
+    **known: Any,  # noqa: ANN401 - fields of a request
+) -> Request:
+    """Return a request with the question and the documents that a guard's options say.
+
+    Args:
+        messages: The conversation, which the options may be functions of.
+        settings: The options of the guard.
+        state: What its calls share.
+        question: What the application gives for this call alone; None: nothing.
+        last: The user's last message.
+        context: The documents that came with this call; None: none.
+        answer_settings: As of ``Request``.
+        **known: Its other fields.
+
+    Raises:
+        ConfigurationError: The question is no text, or the documents are none.
+    """
+    if question is None and settings.question is not None:
+        question = settings.question(messages)
+    if context is not None or settings.context is not None:
+        known["context"] = documents_of(settings.context, messages, context)
+    if context is not None and settings.min_grounded is not None:
+        answer_settings = {**answer_settings, "context_from": CLIENT}
+    return Request(
+        settings=settings,
+        state=state,
+        question=state.question(question, last),
+        answer_settings=answer_settings,
+        **known,
+    )

@@ -191,13 +191,12 @@ class _InFlight:
                 return self._sender.send(draw)
 
         try:
-            again = self._request.retries(draw)
-            response = retries(self._ended)(attempt) if again else attempt()
+            response = retries(self._ended)(attempt) if draw.retry else attempt()
         except KeyboardInterrupt:  # it ends the call, not one request
             raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_failed(response, attempts - 1)
+        return with_failed(response, attempts - 1) if attempts > 1 else response
 
 
 def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:

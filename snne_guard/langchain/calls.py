@@ -88,11 +88,8 @@ class GuardedCalls(BaseChatModel):
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models
-        others = {
-            name: asked(model, given)
-            for name, model in zip(names, self.others, strict=True)
-        }
-        run = run or self._run
+        pairs = zip(names, self.others, strict=True)
+        others = {name: asked(each, given) for name, each in pairs} if names else {}
         request = engine_request(
             inside,
             messages,
@@ -101,7 +98,7 @@ class GuardedCalls(BaseChatModel):
             observers=self._observers,
             others=others,
             structured=self.structured,
-            run=run,
+            run=run or self._run,
             answer=answer,
         )
         rejections = self.shared.rejections
@@ -121,7 +118,7 @@ class GuardedCalls(BaseChatModel):
         if message is None:
             config = child_config(run_manager or self._run)
             message = as_message(self._settings.fallback.invoke(messages, config))
-        return result_of(message, outcome, model=self.model_name)
+        return result_of(message, outcome, model=call[0].model)
 
     async def _agenerate(
         self,
@@ -137,7 +134,7 @@ class GuardedCalls(BaseChatModel):
             config = child_config(run_manager or self._run)
             given = await self._settings.fallback.ainvoke(messages, config)
             message = as_message(given)
-        return result_of(message, outcome, model=self.model_name)
+        return result_of(message, outcome, model=call[0].model)
 
     def _stream(
         self,
