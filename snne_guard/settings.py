@@ -210,11 +210,7 @@ class GuardSettings:
     ) -> float | None:
         """Return what a model's tokens cost, None where its price is unknown.
 
-        Args:
-            cost: What it took.
-            model: Name of the model.
-            other: Whether it is another one than the guarded model, whose price it is
-                where ``prices`` name none.
+        Where ``prices`` names no model, it is the price of the guarded one alone.
         """
         prices = self.prices
         if isinstance(prices, Mapping):
@@ -226,13 +222,8 @@ class GuardSettings:
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
 
-        Args:
-            known: The ``model`` and what the answer is drawn with
-                (``answer_temperature``, ``top_p``, ``max_tokens``, ``stop``), as far
-                as that is known.
-
-        Raises:
-            ConfigurationError: Some setting differs; the message names them all.
+        ``known`` is the ``model`` and what the answer is drawn with, as far as that is
+        known.
         """
         if not isinstance(self.calibration, Calibration):
             return

@@ -185,16 +185,8 @@ class Calibration:
     ) -> bool:
         """Return whether the threshold holds for a set of replies.
 
-        Args:
-            n_used: Number of replies that were scored.
-            method: Name of the method that ran.
-            similarity: Name of the similarity that ran; None if there was none.
-            models: Model names that the replies of the guarded model carried; None for
-                a reply without one.
-            temperature_set: Whether the samples were drawn at the requested
-                temperature.
-            others: The model name that the reply of each other model carried, by the
-                name that the guard gives it.
+        ``models`` and ``others`` are the model names that its replies carried, None
+        where one carried none; those of other models by the guard's names for them.
         """
         of_others = (others or {}).items()
         return (

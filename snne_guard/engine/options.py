@@ -115,9 +115,6 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
 def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
     """Return on what it depends which options a model takes, besides the model.
 
-    Args:
-        levels: The options of a request, and the fields that hold some.
-
     Example:
         >>> low, high = ({"reasoning_effort": effort} for effort in ("low", "high"))
         >>> option_key([low]) == option_key([high])

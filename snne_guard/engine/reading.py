@@ -87,18 +87,8 @@ _CACHE_WRITES = (
 def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Cost:
     """Return what one request took, whatever number of replies it brought.
 
-    Some servers count one reply only, or none: the cost is a lower bound then.
-
-    Args:
-        replies: What it brought.
-        usage: The provider's counts, by the names of OpenAI or of LangChain; anything
-            else is unknown.
-        failed: Requests that failed before it.
-
-    Example:
-        >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
-        >>> read_cost([Reply(text="Paris")], usage).completion_tokens
-        4
+    Counts have the names of OpenAI or of LangChain. Some servers count one reply
+    only, or none: the cost is a lower bound then. ``failed`` requests came before it.
     """
     counts: dict[str, Any] = {}
     for name, value in mapping_of(usage).items():

@@ -66,21 +66,14 @@ def reply_set_of(
     include_answer: bool,
     by_form: bool = False,
 ) -> ReplySet:
-    """Return the replies that can be compared.
+    """Return the replies that can be compared; those of other models come last.
 
     A truncated answer is compared as it is, since the application gets it so; a
     truncated sample leaves the set. Where the answer calls tools, a sample in prose
     differs from it; where it does not, a sample that calls tools leaves the set. Where
     one reply came twice, a cache has answered: then no sample of the guarded model
-    counts.
-
-    Args:
-        answer: The answer.
-        samples: The samples of the guarded model.
-        others: Those of other models, which are left out without a reason of their own.
-        include_answer: Whether the answer counts.
-        by_form: Whether calls and JSON are forms of the same answer, of which each
-            model may have its own.
+    counts. Other models' replies are left out without a reason of their own; with
+    ``by_form`` calls and JSON are forms of one answer, of which each has its own.
     """
     reasons: list[str] = []
     seen = [*map(is_visible, [answer.text, *(sample.text for sample in samples)])]

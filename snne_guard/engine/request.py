@@ -37,15 +37,9 @@ class GuardState:
         self._warned = False
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
-        """Return what the user asks in a call.
+        """Return the question that the application has chosen, else the user's message.
 
-        Args:
-            chosen: The question as the application gives it, None if it does not.
-            message: The user's last message, used if ``chosen`` is None. If it is too
-                long to be only a question, there is a warning, once.
-
-        Raises:
-            ConfigurationError: ``chosen`` is not a text.
+        If that is too long to be only a question, there is a warning, once.
         """
         if isinstance(chosen, str):
             return chosen
@@ -147,18 +141,8 @@ def request_of(
 ) -> Request:
     """Return a request with the question and the documents that a guard's options say.
 
-    Args:
-        messages: The conversation, which the options may be functions of.
-        settings: The options of the guard.
-        state: What its calls share.
-        question: What the application gives for this call alone; None: nothing.
-        last: The user's last message.
-        context: The documents that came with this call; None: none.
-        answer_settings: As of ``Request``.
-        **known: Its other fields.
-
-    Raises:
-        ConfigurationError: The question is no text, or the documents are none.
+    ``question`` and ``context`` are what the application gives for this call alone,
+    ``last`` is the user's last message, and ``known`` the other fields of the request.
     """
     if question is None and settings.question is not None:
         question = settings.question(messages)

@@ -36,12 +36,7 @@ Results = list[Response | Failure | None]
 
 
 def run(request: Request, sender: Sender) -> Outcome:
-    """Carry out a call and return how it ended; what interrupted it is in there too.
-
-    Args:
-        request: What is asked of the engine.
-        sender: Sends the engine's requests to the model.
-    """
+    """Carry out a call and return how it ended; what interrupted it is in there too."""
     (outcome,) = _carry_out(request, sender, stream_from=None)
     ended: Outcome = outcome
     return ended

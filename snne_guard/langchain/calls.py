@@ -76,15 +76,7 @@ class GuardedCalls(BaseChatModel):
         *,
         answer: AIMessage | str | None = None,
     ) -> tuple[Request, LangChainSender]:
-        """Return what a driver needs to carry out a call.
-
-        Args:
-            messages: The conversation.
-            stop: Texts at which the answer ends.
-            run: The guard's run.
-            options: Options of the model for this call.
-            answer: An answer that exists already.
-        """
+        """Return what a driver needs to carry out a call; an ``answer`` may exist."""
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models

@@ -161,13 +161,7 @@ PROVIDERS: tuple[Provider, ...] = (
 def provider_of(
     model: BaseChatModel, options: Mapping[str, Any], *, own: Provider | None = None
 ) -> Provider:
-    """Return the row for a model and the options of a call.
-
-    Args:
-        model: The chat model.
-        options: Those of the call.
-        own: The user's own row, which comes first.
-    """
+    """Return the row for a model and a call's options; the user's own comes first."""
     if own is not None and not own.classes:
         return own
     rows = PROVIDERS if own is None else (own, *PROVIDERS)

@@ -58,17 +58,6 @@ def engine_request(
 ) -> Request:
     """Return what the engine is asked in one call.
 
-    Args:
-        inside: The guarded model, with the options of the call.
-        messages: The conversation.
-        settings: The options of the guard.
-        state: What its calls share, with those of its copies.
-        observers: Who gets the assessments.
-        others: The other models, by name.
-        structured: Whether calls are a form of the answer, or those that are.
-        run: The guard's run.
-        answer: An answer that exists already.
-
     Raises:
         ConfigurationError: An other model lacks the tools or the schema of the model.
     """

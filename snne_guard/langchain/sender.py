@@ -62,21 +62,6 @@ class LangChainSender:
 
     ``Response.raw`` of an answer is its ``AIMessage``, without log-probabilities that
     only the guard asked for.
-
-    Args:
-        model: The guarded model, with the options of the call.
-        messages: The whole conversation.
-        others: The other models, by name.
-        rejections: What models are known to reject; one object per guard.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> from langchain_core.messages import HumanMessage
-        >>> model = FakeListChatModel(responses=["Paris"])
-        >>> question = HumanMessage("The capital of France?")
-        >>> sender = LangChainSender(ModelTree(model), [question])
-        >>> sender.send(Draw(role="answer")).first.text
-        'Paris'
     """
 
     def __init__(

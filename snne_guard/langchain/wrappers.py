@@ -79,11 +79,6 @@ _Node = Target | _Retried | _Alternatives
 class ModelTree:
     """The chat models inside wrappers, each with its options and its provider.
 
-    Args:
-        runnable: A chat model, or wrappers around one or several.
-        options: Options of the call, which override bound ones.
-        provider: The user's own row of the table.
-
     Attributes:
         targets: The models, in the order in which they are tried.
 
@@ -195,11 +190,7 @@ class ModelTree:
         }
 
     def steps(self, ask: Callable[[Target], Steps[Result]]) -> Steps[Result]:
-        """Return the requests of one draw, as the wrappers would have them sent.
-
-        Args:
-            ask: Returns the requests to one model.
-        """
+        """Return the requests of one draw, as the wrappers would have them sent."""
         if isinstance(self._root, Target):
             return ask(self._root)
         return _carried_out(self._root, ask)
@@ -241,16 +232,7 @@ def _carried_out(node: _Node, ask: Callable[[Target], Steps[Result]]) -> Steps[R
 
 
 def labels_of(runnable: ChatRunnable) -> tuple[list[str], dict[str, Any]]:
-    """Return the tags and the metadata that a model's own runs have in its wrappers.
-
-    Of several models the first counts.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> model = FakeListChatModel(responses=["Paris"], tags=["capitals"])
-        >>> labels_of(model.with_config(tags=["nostream"]))[0]
-        ['capitals', 'nostream']
-    """
+    """Return the tags and metadata of the first model's own runs in its wrappers."""
     if isinstance(runnable, RunnableWithFallbacks):
         return labels_of(runnable.runnable)
     own: Mapping[str, Any] = {}
@@ -268,14 +250,7 @@ def labels_of(runnable: ChatRunnable) -> tuple[list[str], dict[str, Any]]:
 def rebuild(
     wrapper: ChatRunnable, change: Callable[[BaseChatModel], ChatRunnable]
 ) -> ChatRunnable:
-    """Return the same wrappers around changed chat models.
-
-    Args:
-        wrapper: A chat model, or wrappers around one or several.
-        change: Called with each chat model; returns what takes its place.
-
-    Returns:
-        New wrappers with the same options; ``wrapper`` itself is left as it is.
+    """Return the same wrappers around changed chat models; ``wrapper`` stays as it is.
 
     Raises:
         ConfigurationError: If there is anything else than a chat model inside.

@@ -31,12 +31,7 @@ class OpenAISender:
 
     A server that rejects the temperature, the log-probabilities or ``n`` is asked
     again without, in the same draw; what it rejected is remembered in ``rejections``.
-
-    Args:
-        client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
-        request: What the user asked for.
-        rejections: What servers are known to reject.
-        others: The senders to other models, by their names.
+    The client's own retries and time limits hold.
     """
 
     def __init__(
@@ -56,12 +51,7 @@ class OpenAISender:
         self._failed_before_stream = 0
 
     def send(self, draw: Draw, /) -> Response:
-        """Send one request and wait for its response.
-
-        Raises:
-            Exception: What the client raises, or a ``NoReplyError`` where there is no
-                reply in the answer.
-        """
+        """Send one request and wait; the client's own error is raised."""
         if draw.other_model is not None:
             return self._others[draw.other_model].send(replace(draw, other_model=None))
         return self._response(draw, *run_steps(self._steps(draw), self._post))
