@@ -181,10 +181,6 @@ class GuardSettings:
         Raises:
             ConfigurationError: An option is unknown, or makes no sense.
             InputError: The calibration's file is damaged.
-
-        Example:
-            >>> GuardSettings.given(n=None, threshold=0.4).n
-            5
         """
         known = [each.name for each in fields(cls) if each.init]
         check_names(options, known, what="option")

@@ -133,9 +133,7 @@ class Calibration:
     def check(self, settings: Mapping[str, Any], /) -> None:
         """Raise an error if a guard's settings differ from those it was made for.
 
-        Args:
-            settings: The guard's settings, under the names in ``SETTINGS``. Names that
-                are missing are not compared.
+        Names of ``SETTINGS`` that are missing are not compared.
 
         Raises:
             ConfigurationError: If some differ; the message names them all.
@@ -234,15 +232,7 @@ class Calibration:
         return self.probability(u)
 
     def guard_options(self) -> dict[str, Any]:
-        """Return the options of ``GUARD_OPTIONS`` that a guard takes from it.
-
-        Example:
-            >>> calibration = Calibration(
-            ...     settings={"method": "snne", "n": 5}, threshold=Threshold.fixed(0.4)
-            ... )
-            >>> calibration.guard_options()
-            {'n': 5, 'method': 'snne'}
-        """
+        """Return the options of ``GUARD_OPTIONS`` that a guard takes from it."""
         made = {name: self.settings.get(name) for name in _PLAIN_OPTIONS}
         options = {name: value for name, value in made.items() if value is not None}
         if self.settings.get("self_check") is not None:

@@ -123,11 +123,6 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
             reasons=assessment.reasons,
             causes=tuple(type(error).__name__ for error in call.errors),
         )
-    return uncertain_answer_error(assessment)
-
-
-def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
-    """Return what is raised in place of an answer that is withheld."""
     u = assessment.uncertainty
     if "ungrounded" in assessment.reasons:
         why = "is not grounded in its documents"

@@ -70,12 +70,7 @@ def options_for(
 
 
 def narrows(name: object) -> bool:
-    """Return whether an option or a header makes draws alike, however it is spelt.
-
-    Example:
-        >>> narrows("TopK"), narrows("X-Request-Id"), narrows("max_tokens")
-        (True, True, False)
-    """
+    """Return whether an option or a header makes draws alike, however it is spelt."""
     return _plain(name) in _NARROWING
 
 
@@ -113,13 +108,7 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
 
 
 def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
-    """Return on what it depends which options a model takes, besides the model.
-
-    Example:
-        >>> low, high = ({"reasoning_effort": effort} for effort in ("low", "high"))
-        >>> option_key([low]) == option_key([high])
-        False
-    """
+    """Return on what it depends which options a model takes, besides the model."""
     given = [
         (name, value)
         for level in levels
@@ -139,12 +128,7 @@ def _counts(name: str, value: object) -> bool:
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what options say that an answer is drawn with, by a calibration's names.
-
-    Example:
-        >>> answer_settings({"model": "m", "max_new_tokens": 9, "stop": "."})
-        {'max_tokens': 9, 'stop': ['.']}
-    """
+    """Return what an answer is drawn with by its options, in a calibration's names."""
     settings: dict[str, Any] = {}
     for name, aliases in SETTINGS.items():
         levels = [*_levels(options)]
@@ -159,14 +143,7 @@ def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def asks_for_schema(options: Mapping[str, Any]) -> bool:
-    """Return whether options ask for an answer that fits a schema, or is JSON.
-
-    Example:
-        >>> asks_for_schema({"response_format": {"type": "json_object"}})
-        True
-        >>> asks_for_schema({"text": {"format": {"type": "text"}}})
-        False
-    """
+    """Return whether options ask for an answer that fits a schema, or is JSON."""
     return any(
         level.get(name) not in NO_SCHEMA
         for level in _levels(options)
@@ -180,14 +157,6 @@ def may_act(options: Mapping[str, Any]) -> bool:
     Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
     stored conversation would grow by every sample. Tools of the application are only
     proposed in a reply, so they do not count.
-
-    Example:
-        >>> may_act({"tools": [{"type": "function", "name": "f"}]})
-        False
-        >>> may_act({"tools": [{"type": "web_search"}]})
-        True
-        >>> may_act({"model": "openai/gpt-4.1:online"})
-        True
     """
     for level in _all_levels(options):
         # An empty mapping asks for something in its usual form; an empty list does not.
@@ -203,12 +172,7 @@ def may_act(options: Mapping[str, Any]) -> bool:
 
 
 def is_partial(options: Mapping[str, Any]) -> bool:
-    """Return whether a part of the conversation stands at the provider alone.
-
-    Example:
-        >>> is_partial({"extra_body": {"previous_response_id": "resp_1"}})
-        True
-    """
+    """Return whether a part of the conversation stands at the provider alone."""
     return any(level.get("previous_response_id") for level in _levels(options))
 
 

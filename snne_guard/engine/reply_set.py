@@ -124,13 +124,6 @@ def in_form_of(answer: Reply, other: Reply, /) -> Reply:
     """Return another model's structured reply in the form that the answer has.
 
     One asks for a structured answer by a call, the other one for JSON text.
-
-    Example:
-        >>> call = Reply(text="", tool_calls='[{"args":{"n":1},"name":"Sum"}]')
-        >>> in_form_of(call, Reply(text='{"n": 1}')).tool_calls == call.tool_calls
-        True
-        >>> in_form_of(Reply(text='{"n": 1}'), call).text
-        '{"n": 1}'
     """
     made, given = _single_call(answer), _single_call(other)
     if made is not None and other.tool_calls is None:
@@ -166,21 +159,9 @@ def agree_suspiciously(samples: Sequence[Reply], /) -> bool:
     """Return whether equal samples came by something other than chance.
 
     A cache, an ignored temperature or a fixed seed brings the same words again and
-    again, which looks like certainty. Independent draws give some text of probability
-    p at least k times in n with a probability of at most C(n, k) p^(k - 1).
-
-    Args:
-        samples: Draws at temperature 1 or above, the answer not among them.
-
-    Returns:
-        True where that is below one in a million for some text; False where its
-        log-probabilities are unknown.
-
-    Example:
-        >>> likely = Reply(text="Paris", token_logprobs=(-0.01,))
-        >>> unlikely = Reply(text="A long tale", token_logprobs=(-9.0, -8.0, -7.0))
-        >>> agree_suspiciously([likely, likely]), agree_suspiciously([unlikely] * 2)
-        (False, True)
+    again, which looks like certainty. Independent draws at temperature 1 give some text
+    of probability p at least k times in n with a probability of at most
+    C(n, k) p^(k - 1): here below one in a million. False without log-probabilities.
     """
     groups: defaultdict[tuple[str | None, str], list[Reply]] = defaultdict(list)
     for sample in samples:

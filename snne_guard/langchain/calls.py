@@ -29,7 +29,7 @@ from snne_guard.langchain.messages import as_chunk, as_message
 from snne_guard.langchain.others import asked
 from snne_guard.langchain.request import Run, engine_request
 from snne_guard.langchain.sender import LangChainSender
-from snne_guard.langchain.streams import astreamed, streamed
+from snne_guard.langchain.streams import chunk_of
 from snne_guard.langchain.structured import asking_step
 from snne_guard.langchain.wrappers import ModelTree
 from snne_guard.settings import GuardSettings
@@ -140,8 +140,8 @@ class GuardedCalls(BaseChatModel):
             yield as_chunk(result.generations[0].message)
             return
         call = self.prepared(messages, stop, run_manager, kwargs)
-        with closing(streamed(*call)) as chunks:
-            yield from chunks
+        with closing(engine.stream(*call)) as items:
+            yield from map(chunk_of, items)
 
     async def _astream(
         self,
@@ -155,9 +155,9 @@ class GuardedCalls(BaseChatModel):
             yield as_chunk(result.generations[0].message)
             return
         call = self.prepared(messages, stop, run_manager, kwargs)
-        async with aclosing(astreamed(*call)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        async with aclosing(engine.astream(*call)) as items:
+            async for item in items:
+                yield chunk_of(item)
 
     # LangChain gives no run to ``_stream``, not even where ``invoke`` comes to it for a
     # stream of events. A copy of the guard that lasts as long as a call knows its run.

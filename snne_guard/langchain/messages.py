@@ -47,16 +47,8 @@ def is_refusal(message: BaseMessage) -> bool:
 def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Reply:
     """Return what is compared of a message: what an application gets as text.
 
-    Args:
-        message: The model's reply, with the metadata of its generation.
-        reports_finish_reason: Whether the provider always says how a reply ended. Then
-            a reply that says nothing counts as truncated; else it counts as complete,
-            as those of fake models do.
-
-    Example:
-        >>> cut = AIMessage("Paris", response_metadata={"finish_reason": "length"})
-        >>> reply_of(cut).truncated
-        True
+    Where the provider always says how a reply ended, one that says nothing counts as
+    truncated; else it counts as complete, as those of fake models do.
     """
     metadata, extra = message.response_metadata, message.additional_kwargs
     # Gemini's, of a prompt that it does not answer.
@@ -159,13 +151,7 @@ def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMes
 
 
 def without_logprobs(message: M) -> M:
-    """Return the message without log-probabilities in its metadata, but their place.
-
-    Example:
-        >>> paris = AIMessage("Paris", response_metadata={"logprobs": [{}]})
-        >>> without_logprobs(paris).response_metadata
-        {'logprobs': None}
-    """
+    """Return the message without log-probabilities in its metadata, but their place."""
     metadata = message.response_metadata
     if not is_given(metadata.get("logprobs")):
         return message
