@@ -33,14 +33,10 @@ def replay_call(
                 return outcome
             if not isinstance(wanted, Work):
                 result = respond(wanted)
-            elif errors_end_it:
+                continue
+            try:
                 result = wanted.function()
-            else:
-                result = _tried(wanted)
-
-
-def _tried(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
-    try:
-        return wanted.function()
-    except Exception as error:  # noqa: BLE001 - a failure is an outcome
-        return Failure(error=error)
+            except Exception as error:
+                if errors_end_it:
+                    raise
+                result = Failure(error=error)  # an outcome, as in a call

@@ -43,21 +43,14 @@ def run(request: Request, sender: Sender) -> Outcome:
 
 
 def stream(request: Request, sender: StreamingSender) -> Generator[Any]:
-    """Carry out a call whose answer cannot be withheld.
-
-    Yields:
-        The answer's chunks as they come, then the ``Outcome``.
-    """
+    """Carry out a call that withholds nothing: yield its chunks, then the outcome."""
     return _carry_out(request, sender, stream_from=sender)
 
 
 def _carry_out(
     request: Request, sender: Sender, *, stream_from: StreamingSender | None
 ) -> Generator[Any]:
-    """Do what the engine wants until the call ends; yield the outcome.
-
-    With ``stream_from`` the answer's chunks come before it.
-    """
+    """Do what the engine wants until the call ends; yield chunks, then the outcome."""
     engine = guarded_call(request)
     with _InFlight(request, sender) as in_flight:
         try:

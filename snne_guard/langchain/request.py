@@ -71,9 +71,11 @@ def engine_request(
                 "both models; in create_agent, ask for a schema by ToolStrategy"
             )
             raise ConfigurationError(msg)
-    retried = [name for name in others if not others[name].retries_itself] or ()
     human = [message for message in messages if isinstance(message, HumanMessage)]
-    given = None if answer is None else as_message(answer)
+    drawn = None
+    if answer is not None:
+        given = as_message(answer)
+        drawn = Response(replies=(reply_of(given),), raw=given)
     return request_of(
         messages,
         settings=settings,
@@ -82,10 +84,10 @@ def engine_request(
         last=str(human[-1].text) if human else None,
         context=metadata.get("snne_guard_context"),
         structured=structured,
-        others_retried=frozenset(retried),
-        answer=None
-        if given is None
-        else Response(replies=(reply_of(given),), raw=given),
+        others_retried=frozenset(
+            name for name, other in others.items() if not other.retries_itself
+        ),
+        answer=drawn,
         observers=observers,
         run_id=None if run is None else str(run.run_id),
         **inside.asks,

@@ -80,10 +80,7 @@ class StreamEnd:
         self._held: list[Any] = []
 
     def pass_on(self, item: object) -> list[Any]:
-        """Return what the application gets for an item; the outcome comes last.
-
-        An outcome with an error raises it.
-        """
+        """Return what is delivered for an item; the outcome is last, or raises."""
         if isinstance(item, Outcome):
             if item.error is not None:
                 raise item.error
