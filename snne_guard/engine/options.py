@@ -41,15 +41,10 @@ def options_for(
 ) -> dict[str, Any]:
     """Return the user's options as a draw takes them over.
 
-    The answer keeps them. A sample has the guard's temperature, no seed and nothing
-    else that narrows a draw, at any depth, and is not stored. A question about the
-    answer has neither tools, schema nor stop texts. A sample of which only a part is
-    compared has more tokens, and no stop texts that could cut it short.
-
-    Args:
-        draw: What is wanted.
-        options: Those of the user.
-        temperature: That of a sample; None, where the provider takes none.
+    The answer keeps them. A sample has the guard's temperature, None where the provider
+    takes none, no seed and nothing else that narrows a draw, at any depth, and is not
+    stored. A question about the answer has neither tools, schema nor stop texts. Where
+    only a part of a sample is compared, it has more tokens and no stop texts.
 
     Example:
         >>> user = {"user": "me", "extra_body": {"top_k": 1, "temperature": 0}}

@@ -132,8 +132,7 @@ def _judge(
 ) -> Generator[Draws | Work, Any, tuple[list[str], SpanJudge]]:
     """Ask the guarded model, once, which texts support the parts of its answer.
 
-    Returns:
-        The texts, samples first, the documents last, and what reads its verdicts.
+    Return the texts, samples first, documents last, and what reads its verdicts.
     """
     settings, request, answer = call.settings, call.request, call.answer
     assert answer is not None  # noqa: S101 - it is judged

@@ -147,8 +147,7 @@ def _single_call(reply: Reply) -> dict[str, Any] | None:
 def _came_twice(replies: Sequence[Reply]) -> bool:
     """Return whether replies of separate requests have one id and one text.
 
-    One of them alone says little: models repeat themselves, and Ollama draws its ids
-    from 999.
+    Models repeat themselves, and Ollama draws its ids from 999: one alone says little.
     """
     said = [(each.response_id, compared_text(each)) for each in replies]
     known = [pair for pair in said if pair[0] is not None]

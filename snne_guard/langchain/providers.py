@@ -90,6 +90,12 @@ _OPENAI = Provider(
     client_parses=True,
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
+_PIPELINE = Provider(
+    classes=_HUGGING_FACE,
+    temperature=None,
+    reports_finish_reason=False,
+    applies=_holds_pipeline,
+)
 
 DEFAULT = Provider(temperature_range=(0.0, math.inf), reports_finish_reason=False)
 """Row of every class that no other row names."""
@@ -129,19 +135,8 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs=True,
     ),
     # A pipeline has its temperature inside: TransformersChatModel draws from it.
-    Provider(
-        classes=_HUGGING_FACE,
-        temperature=None,
-        reports_finish_reason=False,
-        greedy=True,
-        applies=_holds_greedy_pipeline,
-    ),
-    Provider(
-        classes=_HUGGING_FACE,
-        temperature=None,
-        reports_finish_reason=False,
-        applies=_holds_pipeline,
-    ),
+    replace(_PIPELINE, greedy=True, applies=_holds_greedy_pipeline),
+    _PIPELINE,
     Provider(classes=_HUGGING_FACE, logprobs=True),
     Provider(classes=("langchain_fireworks.ChatFireworks",), n="n", logprobs=True),
     Provider(
