@@ -133,9 +133,9 @@ def request_of(
     *,
     settings: GuardSettings,
     state: GuardState,
-    question: object,
     last: str | None,
-    context: object,
+    question: object = None,
+    context: object = None,
     answer_settings: Mapping[str, Any],
     **known: Any,  # noqa: ANN401 - fields of a request
 ) -> Request:

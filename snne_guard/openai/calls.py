@@ -63,7 +63,6 @@ class _Guard:
             request.api.messages(body),
             settings=self.settings,
             state=state,
-            question=None,
             last=request.question,
             context=request.context,
             answer_settings=request.answer_settings,
