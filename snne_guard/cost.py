@@ -72,6 +72,10 @@ class Cost:
         return given
 
 
+COUNTS = tuple(each.name for each in fields(Cost))
+"""Names of what a ``Cost`` counts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCost(Cost):
     """What one request of a guarded call took; its ``seconds`` are not measured.

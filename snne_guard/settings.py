@@ -27,12 +27,7 @@ from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
 from snne_guard.spans.cutting import cutters
-from snne_guard.spans.documents import (
-    CLIENT,
-    check_documents,
-    documents_of,
-    source_of,
-)
+from snne_guard.spans.documents import check_documents, source_of
 from snne_guard.spans.grounding import resolve_grounding
 from snne_guard.spans.scoring import resolve_span_similarity
 from snne_guard.types import (
@@ -91,6 +86,11 @@ class GuardSettings:
         drawn_views: The views that samples are drawn in, in turn.
         sample_views: The view of each sample, None without views.
         policy: Turns an uncertainty into a decision.
+        n_samples: Samples of the guarded model that are drawn beside the answer.
+        reply_set_size: Replies of the reply set that are drawn.
+        enough_replies: Replies that a reply set must have to be scored.
+        methods: The method without the log-probabilities of every reply, and with them.
+        needs_logprobs: Whether the second needs them.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -135,6 +135,11 @@ class GuardSettings:
     drawn_views: tuple[View, ...] = field(init=False, repr=False)
     sample_views: tuple[View | None, ...] = field(init=False, repr=False)
     policy: Policy = field(init=False, repr=False)
+    n_samples: int = field(init=False, repr=False)
+    reply_set_size: int = field(init=False, repr=False)
+    enough_replies: int = field(init=False, repr=False)
+    methods: tuple[Method, Method] = field(init=False, repr=False)
+    needs_logprobs: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # In this order, since each step relies on those before it: kinds first, so that
@@ -176,10 +181,6 @@ class GuardSettings:
         Raises:
             ConfigurationError: An option is unknown, or makes no sense.
             InputError: The calibration's file is damaged.
-
-        Example:
-            >>> GuardSettings.given(n=None, threshold=0.4).n
-            5
         """
         known = [each.name for each in fields(cls) if each.init]
         check_names(options, known, what="option")
@@ -195,16 +196,6 @@ class GuardSettings:
         return cls(**{**made, **chosen, "calibration": source})
 
     @property
-    def enough_replies(self) -> int:
-        """Replies that a reply set must have to be scored."""
-        return self.min_replies or max(2, math.ceil(self.reply_set_size / 2))
-
-    @property
-    def reply_set_size(self) -> int:
-        """Replies of the reply set that are drawn."""
-        return self.n_samples + len(self.other_models) + self.include_answer
-
-    @property
     def asks_functions(self) -> bool:
         """Whether a call begins with functions of the user, which may take their time.
 
@@ -218,21 +209,12 @@ class GuardSettings:
         may_replace = self.policy.may_withhold or self.fallback is not None
         return may_replace and not is_disabled()
 
-    @property
-    def n_samples(self) -> int:
-        """Samples of the guarded model that are drawn in addition to the answer."""
-        return self.n - 1 - len(self.other_models) - bool(self.self_check_used)
-
     def price_of(
         self, cost: Cost, /, *, model: str | None, other: bool = False
     ) -> float | None:
         """Return what a model's tokens cost, None where its price is unknown.
 
-        Args:
-            cost: What it took.
-            model: Name of the model.
-            other: Whether it is another one than the guarded model, whose price it is
-                where ``prices`` name none.
+        Where ``prices`` names no model, it is the price of the guarded one alone.
         """
         prices = self.prices
         if isinstance(prices, Mapping):
@@ -241,42 +223,16 @@ class GuardSettings:
             prices = None
         return None if prices is None else prices.of(cost)
 
-    def similarity_for(self, method: Method, /) -> str | Similarity:
-        """Return what a method compares replies with."""
-        given = self.similarity
-        return method.default_similarity if given is None else given
-
-    def settings_of_call(self, given: object, /) -> dict[str, str]:
-        """Return what a calibration compares of the documents that came with a call."""
-        own = given is not None and self.min_grounded is not None
-        return {"context_from": CLIENT} if own else {}
-
-    def context_of(
-        self, messages: Sequence[Any], /, given: object = None
-    ) -> str | None:
-        """Return the documents of a call, as ``documents_of`` does.
-
-        A guard that is turned off looks for none, so that no retriever can fail then.
-        """
-        if is_disabled():
-            return None
-        return documents_of(self.context, messages, given)
-
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
 
-        Args:
-            known: The ``model`` and what the answer is drawn with
-                (``answer_temperature``, ``top_p``, ``max_tokens``, ``stop``), as far
-                as that is known.
-
-        Raises:
-            ConfigurationError: Some setting differs; the message names them all.
+        ``known`` is the ``model`` and what the answer is drawn with, as far as that is
+        known.
         """
         if not isinstance(self.calibration, Calibration):
             return
-        method, turn = resolve_method(self.method, logprobs=True), self.self_check_used
-        name, _ = resolve_similarity(self.similarity_for(method))
+        method, turn = self.methods[True], self.self_check_used
+        name, _ = resolve_similarity(self._similarity_for(method))
         grounds = self.min_grounded is not None
         self.calibration.check(
             {
@@ -336,6 +292,8 @@ class GuardSettings:
         check_whole(self.n, what=what, least=least)
         # A slip of the keyboard must not plan for so many draws that memory ends.
         check_whole(self.n, what=what, least=least, most=10_000)
+        self._set("n_samples", self.n - 1 - others - self_check)
+        self._set("reply_set_size", self.n_samples + others + self.include_answer)
         check_number(self.sample_rate, what="sample_rate", least=0, most=1)
         check_number(self.temperature, what="temperature", above=0)
         given = self.prices
@@ -354,9 +312,20 @@ class GuardSettings:
         if self.min_replies is not None:
             most = self.reply_set_size
             check_whole(self.min_replies, what="min_replies", least=2, most=most)
+        half = math.ceil(self.reply_set_size / 2)
+        self._set("enough_replies", self.min_replies or max(2, half))
+
+    def _similarity_for(self, method: Method) -> str | Similarity:
+        given = self.similarity
+        return method.default_similarity if given is None else given
 
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
+        other = resolve_method(self.method, logprobs=False)
+        if other.needs_logprobs:
+            other = other.without_logprobs or other
+        self._set("methods", (other, method))
+        self._set("needs_logprobs", method.needs_logprobs)
         if self.other_models and method.needs_logprobs:
             msg = (
                 f"the method {method.name!r} needs log-probabilities, and those of two "
@@ -371,7 +340,7 @@ class GuardSettings:
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
-        name, compare = resolve_similarity(self.similarity_for(method))
+        name, compare = resolve_similarity(self._similarity_for(method))
         method.check_similarity(compare, name=name)
         if (
             self.policy.threshold is not None

@@ -332,7 +332,7 @@ class Assessment:
     @property
     def own_cost(self) -> Cost:
         """What the requests to the guarded model took, without those to others."""
-        own = (one for one in self.requests if one.other_model is None)
+        own = [one for one in self.requests if one.other_model is None]
         return sum(own, Cost())
 
     @property

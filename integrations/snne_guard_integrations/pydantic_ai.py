@@ -21,6 +21,7 @@ from snne_guard.engine import (
     Response,
     read_cost,
     read_reply,
+    request_of,
 )
 from snne_guard.engine.options import option_key, options_for
 from snne_guard.engine.protocol import with_failed
@@ -164,15 +165,13 @@ class GuardedModel(WrapperModel):
         given: Mapping[str, Any],
         params: ModelRequestParameters,
     ) -> Request:
-        ask = self._guard.question
-        chosen = None if ask is None else ask(messages)
-        return Request(
+        return request_of(
+            messages,
             settings=self._guard,
             state=self._state,
-            question=self._state.question(chosen, _last_prompt(messages)),
+            last=_last_prompt(messages),
             tools_bound=bool(params.function_tools or params.output_tools),
             structured=bool(params.output_tools) and not params.function_tools,
-            context=self._guard.context_of(messages),
             model=self.wrapped.model_name,
             partial="openai_previous_response_id" in given,
             side_effects=bool(params.native_tools) or "openai_conversation_id" in given,

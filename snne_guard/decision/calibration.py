@@ -133,9 +133,7 @@ class Calibration:
     def check(self, settings: Mapping[str, Any], /) -> None:
         """Raise an error if a guard's settings differ from those it was made for.
 
-        Args:
-            settings: The guard's settings, under the names in ``SETTINGS``. Names that
-                are missing are not compared.
+        Names of ``SETTINGS`` that are missing are not compared.
 
         Raises:
             ConfigurationError: If some differ; the message names them all.
@@ -185,16 +183,8 @@ class Calibration:
     ) -> bool:
         """Return whether the threshold holds for a set of replies.
 
-        Args:
-            n_used: Number of replies that were scored.
-            method: Name of the method that ran.
-            similarity: Name of the similarity that ran; None if there was none.
-            models: Model names that the replies of the guarded model carried; None for
-                a reply without one.
-            temperature_set: Whether the samples were drawn at the requested
-                temperature.
-            others: The model name that the reply of each other model carried, by the
-                name that the guard gives it.
+        ``models`` and ``others`` are the model names that its replies carried, None
+        where one carried none; those of other models by the guard's names for them.
         """
         of_others = (others or {}).items()
         return (
@@ -242,15 +232,7 @@ class Calibration:
         return self.probability(u)
 
     def guard_options(self) -> dict[str, Any]:
-        """Return the options of ``GUARD_OPTIONS`` that a guard takes from it.
-
-        Example:
-            >>> calibration = Calibration(
-            ...     settings={"method": "snne", "n": 5}, threshold=Threshold.fixed(0.4)
-            ... )
-            >>> calibration.guard_options()
-            {'n': 5, 'method': 'snne'}
-        """
+        """Return the options of ``GUARD_OPTIONS`` that a guard takes from it."""
         made = {name: self.settings.get(name) for name in _PLAIN_OPTIONS}
         options = {name: value for name, value in made.items() if value is not None}
         if self.settings.get("self_check") is not None:

@@ -127,13 +127,10 @@ class Policy:
         grounded: float | None = None,
         covered: bool = True,
     ) -> Verdict:
-        """Return the verdict on an answer whose set was scored.
+        """Return the verdict on a scored answer; a ``u`` of None counts as uncertain.
 
-        Args:
-            uncertainty: Its ``u``; None counts as uncertain.
-            grounded: How far documents support it; None counts as not at all.
-            covered: Whether the threshold applies to this set. If not, the answer
-                counts as uncertain whatever its ``u``.
+        ``covered`` says whether the threshold applies to this set. If not, the answer
+        counts as uncertain whatever its ``u``.
         """
         if not self.decides:
             return Verdict(decision=None)

@@ -4,6 +4,7 @@ A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three t
 
 1. It turns what it was asked into a ``Request``: the ``GuardSettings`` and the
    ``GuardState`` of the guard, and what it knows of the question and the provider.
+   ``request_of`` makes it, with question and documents as the options choose them.
 2. It has a sender, an object with ``send`` and ``asend``. Each takes a ``Draw``, asks
    the model, and returns a ``Response``; ``read_reply`` and ``read_cost`` read what
    came. What the model raises, it lets through. ``options_for`` says which of the
@@ -37,7 +38,12 @@ from snne_guard.engine.protocol import (
 )
 from snne_guard.engine.reading import read_cost, read_reply
 from snne_guard.engine.replay import replay_call
-from snne_guard.engine.request import GuardState, ProviderCapabilities, Request
+from snne_guard.engine.request import (
+    GuardState,
+    ProviderCapabilities,
+    Request,
+    request_of,
+)
 from snne_guard.engine.tasks import run as arun
 from snne_guard.engine.tasks import stream as astream
 from snne_guard.engine.threads import run, stream
@@ -65,6 +71,7 @@ __all__ = [
     "read_cost",
     "read_reply",
     "replay_call",
+    "request_of",
     "run",
     "stream",
 ]

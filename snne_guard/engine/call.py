@@ -16,23 +16,15 @@ from typing import Any
 
 from snne_guard.engine.deciding import decide
 from snne_guard.engine.protocol import Call, Draws, Failure, Outcome, Work
-from snne_guard.engine.reply_set import (
-    ReplySet,
-    agree_suspiciously,
-    compared_text,
-    reply_set_of,
-)
+from snne_guard.engine.reply_set import ReplySet, compared_text, reply_set_of
 from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import is_transient
 from snne_guard.engine.state import CallState
-from snne_guard.errors import (
-    GuardTimeoutError,
-)
-from snne_guard.scorers import Method, resolve_method, score
+from snne_guard.errors import GuardTimeoutError
+from snne_guard.scorers import Method, score
 from snne_guard.self_check import UNKNOWN
-from snne_guard.settings import is_disabled
 from snne_guard.similarity import SIMILARITIES
-from snne_guard.types import Reply, Score
+from snne_guard.types import Reply, Score, Similarity
 
 _COMPARES_VALUES = ("content_f1", "exact")
 """Similarities kept for calls and JSON; the first replaces any other."""
@@ -44,9 +36,7 @@ def guarded_call(request: Request, /) -> Call:
     An exception that is thrown in (a cancellation, an interrupt) ends the call with an
     outcome that has it as ``error`` and says what the call has cost so far.
     """
-    disabled = is_disabled() and not request.replayed
-    wants_logprobs = not disabled and _wants_logprobs(request)
-    call = CallState(request, disabled=disabled, wants_logprobs=wants_logprobs)
+    call = CallState(request)
     try:
         ended = yield from _draw_all(call)
         if ended is not None:
@@ -62,19 +52,13 @@ def guarded_call(request: Request, /) -> Call:
 # -- Drawing ---------------------------------------------------------------------------
 
 
-def _wants_logprobs(request: Request) -> bool:
-    """Return whether draws of this call should ask for log-probabilities."""
-    method = resolve_method(request.settings.method, logprobs=True)
-    offered = request.capabilities.logprobs or request.settings.method != "auto"
-    return offered and method.needs_logprobs
-
-
 def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     """Draw the answer and the samples; return the outcome if the call ends with it."""
-    request = call.request
-    skipped, tools_pass = _why_skipped(call), request.tool_calls_pass
+    request, settings, skipped = call.request, call.settings, _why_skipped(call)
+    tools_pass = request.tools_bound and settings.tool_calls == "skip"
+    tools_pass &= request.structured is not True
     together = (
-        call.settings.schedule == "concurrent"
+        settings.schedule == "concurrent"
         and skipped is None
         and not request.side_effects
         and not tools_pass
@@ -95,7 +79,11 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
     further = (*samples, *_self_check_draws(call, call.answer))
     if further:
         yield from call.send(further)
-    yield from _top_up(call)
+    in_turn = call.samples_in_turn
+    if None in in_turn:
+        in_turn = yield from _topped_up(call, in_turn)
+    # In the order of the views, so that the first k are what a smaller n would draw.
+    call.samples = [*filter(None, in_turn)]
     if not call.temperature_set:
         call.note("temperature_unset")
     return None
@@ -112,15 +100,12 @@ def _why_skipped(call: CallState) -> str | None:
 
 
 def _sample_draws(call: CallState) -> Draws:
-    """Return requests for samples: one per view with ``n``, else one per sample.
-
-    Those to other models come last.
-    """
+    """Return requests for samples: one per view with ``n``, else one per sample."""
     shares = [(view, 1) for view in call.views]
     if call.request.capabilities.n and "n" not in call.rejected:
         shares = [*Counter(call.views).items()]
     own = [call.draw("sample", n=n, view=view) for view, n in shares]
-    return (*own, *call.draw_others())
+    return (*own, *call.draw_others()) if call.settings.other_models else (*own,)
 
 
 def _self_check_draws(call: CallState, answer: Reply) -> Draws:
@@ -131,10 +116,11 @@ def _self_check_draws(call: CallState, answer: Reply) -> Draws:
     return (call.draw("self_check", turns=(compared_text(answer), self_check.prompt)),)
 
 
-def _top_up(call: CallState) -> Generator[Draws, Any, None]:
+def _topped_up(
+    call: CallState, in_turn: list[Reply | None]
+) -> Generator[Draws, Any, list[Reply | None]]:
     """Ask one by one for samples that a request for several did not return."""
     request, had = call.request, len(call.samples)
-    in_turn = call.samples_in_turn
     places = zip(call.views, in_turn, strict=True)
     missing = [view for view, sample in places if sample is None]
     asked_for_several = any(draw.n > 1 for draw in call.drawn)
@@ -149,8 +135,7 @@ def _top_up(call: CallState) -> Generator[Draws, Any, None]:
         in_turn = call.samples_in_turn
     if None in in_turn and (call.errors or not call.late):
         call.note("samples_failed")
-    # In the order of the views, so that the first k are what a smaller n would draw.
-    call.samples = [*filter(None, in_turn)]
+    return in_turn
 
 
 def _without_answer(call: CallState) -> Outcome:
@@ -198,11 +183,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     if self_check is not None and p_correct is None:
         call.note("self_check_unknown")
         p_correct = UNKNOWN
-    method = _method_for(call, reply_set)
-    similarity = settings.similarity_for(method)
-    by_value = reply_set.has_tool_calls or request.structured is True
-    if by_value and similarity not in _COMPARES_VALUES:
-        similarity = "content_f1"
+    method, similarity = _compared_by(call, reply_set)
     result: Score | Failure = yield Work(
         function=partial(
             score,
@@ -238,19 +219,23 @@ def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
         return "too_few_samples"
     if call.greedy:
         return "greedy_samples"
-    if call.settings.temperature >= 1 and agree_suspiciously(reply_set.own_samples):
+    if call.settings.temperature >= 1 and reply_set.improbable:
         return "suspect_agreement"
     return None
 
 
-def _method_for(call: CallState, reply_set: ReplySet) -> Method:
-    """Return the method that runs in this call, by the log-probabilities it has."""
-    wanted = call.settings.method
-    complete = all(one is not None for one in reply_set.token_logprobs)
+def _compared_by(
+    call: CallState, reply_set: ReplySet
+) -> tuple[Method, str | Similarity]:
+    """Return the method of this call, by the log-probabilities it has, and on what."""
+    settings, complete = call.settings, reply_set.has_logprobs
     texts = not reply_set.has_tool_calls  # few providers give any for calls
     if not complete and texts and call.wants_logprobs:
         call.note("logprobs_missing")
-    method = resolve_method(wanted, logprobs=complete)
-    if complete or not method.needs_logprobs:
-        return method
-    return method.without_logprobs or method
+    method, similarity = settings.methods[complete], settings.similarity
+    if similarity is None:
+        similarity = method.default_similarity
+    by_value = reply_set.has_tool_calls or call.request.structured is True
+    if by_value and similarity not in _COMPARES_VALUES:
+        similarity = "content_f1"
+    return method, similarity

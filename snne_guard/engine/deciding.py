@@ -18,33 +18,18 @@ from snne_guard.types import Assessment, Score
 
 def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
     """Return what becomes of the answer."""
-    policy, score = call.settings.policy, call.score
-    if not policy.decides:
-        call.note("no_threshold")
-    yield from grounding_of(call)
-    if not policy.is_grounded(call.grounded):
-        call.note("ungrounded")
-    if score is None:
-        verdict = policy.unscored(grounded=call.grounded)
-    else:
-        yield from fields_of(call)
-        covered = _is_covered(call, score)
-        if not covered:
-            call.note("uncalibrated")
-        elif policy.is_grounded(call.grounded):
-            call.guarantees = _guarantees(call, score)
-        verdict = policy.scored(
-            _decisive(call, score), grounded=call.grounded, covered=covered
-        )
+    settings = call.settings
+    verdict = yield from _verdict(call)
     replacement: Any = None
     if verdict.delivery == "replacement":
         chosen: Any = yield Work(function=partial(_choose, call, verdict))
         if isinstance(chosen, Failure):
             return call.fail(chosen.error, verdict.decision)
         verdict, replacement = chosen
-    if verdict.delivery == "refusal" and call.settings.refusal is None:
+    if verdict.delivery == "refusal" and settings.refusal is None:
         verdict = replace(verdict, delivery="nothing")
-    if score is not None and verdict.delivery == "answer":
+    wants_spans = call.score is not None and settings.span_similarity is not None
+    if wants_spans and verdict.delivery == "answer":
         yield from spans_of(call)
     assessment = call.assess(verdict.decision, withheld=verdict.delivery != "answer")
     return Outcome(
@@ -54,6 +39,29 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
         error=_error(call, assessment) if verdict.delivery == "nothing" else None,
         replacement=replacement,
     )
+
+
+def _verdict(call: CallState) -> Generator[Draws | Work, Any, Verdict]:
+    """Return what the guard's options say of the answer, its fields and documents."""
+    settings, answer, score = call.settings, call.answer, call.score
+    assert answer is not None  # noqa: S101 - drawn before
+    policy = settings.policy
+    if not policy.decides:
+        call.note("no_threshold")
+    documents = call.request.context is not None or settings.context is not None
+    if settings.min_grounded is not None or (settings.spans is not False and documents):
+        yield from grounding_of(call)
+        if not policy.is_grounded(call.grounded):
+            call.note("ungrounded")
+    if score is None:
+        return policy.unscored(grounded=call.grounded)
+    # Nothing without a brace or a bracket is JSON, and every call has some.
+    said = answer.tool_calls or answer.text
+    if "{" in said or "[" in said:
+        yield from fields_of(call)
+    covered = settings.calibration is None or _is_covered(call, score)
+    u = _decisive(call, score)
+    return policy.scored(u, grounded=call.grounded, covered=covered)
 
 
 def _decisive(call: CallState, score: Score) -> float | None:
@@ -70,15 +78,6 @@ def _decisive(call: CallState, score: Score) -> float | None:
     return max(worst, turn.uncertainty(disagreement=worst, p_correct=p_correct))
 
 
-def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
-    """Return what a calibration says of an answer that it covers."""
-    calibration, u = call.settings.calibration, score.uncertainty
-    if not isinstance(calibration, Calibration) or u is None:
-        return {}
-    certified = calibration.threshold.certified
-    return {"certified": certified, "p_wrong": calibration.p_wrong(u)}
-
-
 def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
     """Return what the user's ``on_uncertain`` decides, and what it gives instead."""
     on_uncertain: Any = call.settings.on_uncertain
@@ -93,29 +92,31 @@ def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
 
 
 def _is_covered(call: CallState, score: Score) -> bool:
-    """Return whether a calibration, if there is one, was made for such a set."""
-    calibration, reply_set = call.settings.calibration, call.reply_set
-    if not isinstance(calibration, Calibration):
-        return True
-    assert reply_set is not None  # noqa: S101 - it has a score
-    asked = call.settings.self_check_used is not None
-    if (asked and call.self_check is None) or (
-        call.views != call.settings.sample_views
-    ):
-        return False
-    answer = () if call.answer is None else (call.answer,)
+    """Return whether the calibration was made for such a set, and note what it says."""
+    settings, reply_set, u = call.settings, call.reply_set, score.uncertainty
+    calibration, answer = settings.calibration, call.answer
+    assert isinstance(calibration, Calibration)  # noqa: S101 - loaded, if it was a path
+    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it has a score
+    asked = settings.self_check_used is not None and call.self_check is None
     try:
         calibration.check(call.request.answer_settings)
+        alike = not asked and call.views == settings.sample_views
     except ConfigurationError:
-        return False
-    return calibration.covers(
+        alike = False
+    if not alike or not calibration.covers(
         n_used=score.n,
         method=score.method,
         similarity=score.similarity,
-        models={one.model for one in (*answer, *reply_set.own_samples)},
+        models={one.model for one in (answer, *reply_set.own_samples)},
         others={str(one.other_model): one.model for one in reply_set.others},
         temperature_set=call.temperature_set,
-    )
+    ):
+        call.note("uncalibrated")
+        return False
+    if settings.policy.is_grounded(call.grounded) and u is not None:
+        certified = calibration.threshold.certified
+        call.guarantees = {"certified": certified, "p_wrong": calibration.p_wrong(u)}
+    return True
 
 
 def _error(call: CallState, assessment: Assessment) -> Exception:
@@ -134,11 +135,6 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
             reasons=assessment.reasons,
             causes=tuple(type(error).__name__ for error in call.errors),
         )
-    return uncertain_answer_error(assessment)
-
-
-def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
-    """Return what is raised in place of an answer that is withheld."""
     u = assessment.uncertainty
     if "ungrounded" in assessment.reasons:
         why = "is not grounded in its documents"

@@ -26,13 +26,10 @@ class Limiter:
         return (Limiter, (self.size,))
 
     def acquire(self, *, first: bool = False) -> Future[None]:
-        """Return a future that is done once a slot is held.
+        """Return a future that is done once a slot is held; answers go ``first``.
 
         A task waits for it by ``asyncio.wrap_future``. Call ``release`` with it in any
         case, even if the wait was abandoned.
-
-        Args:
-            first: Whether to go to the front of the queue, as answers do.
         """
         if self._process != os.getpid():
             self._reset()

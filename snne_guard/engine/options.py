@@ -7,7 +7,7 @@ request to OpenAI's API. Some of them hold further options.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from snne_guard.engine.protocol import Draw
@@ -41,15 +41,10 @@ def options_for(
 ) -> dict[str, Any]:
     """Return the user's options as a draw takes them over.
 
-    The answer keeps them. A sample has the guard's temperature, no seed and nothing
-    else that narrows a draw, at any depth, and is not stored. A question about the
-    answer has neither tools, schema nor stop texts. A sample of which only a part is
-    compared has more tokens, and no stop texts that could cut it short.
-
-    Args:
-        draw: What is wanted.
-        options: Those of the user.
-        temperature: That of a sample; None, where the provider takes none.
+    The answer keeps them. A sample has the guard's temperature, None where the provider
+    takes none, no seed and nothing else that narrows a draw, at any depth, and is not
+    stored. A question about the answer has neither tools, schema nor stop texts. Where
+    only a part of a sample is compared, it has more tokens and no stop texts.
 
     Example:
         >>> user = {"user": "me", "extra_body": {"top_k": 1, "temperature": 0}}
@@ -70,12 +65,7 @@ def options_for(
 
 
 def narrows(name: object) -> bool:
-    """Return whether an option or a header makes draws alike, however it is spelt.
-
-    Example:
-        >>> narrows("TopK"), narrows("X-Request-Id"), narrows("max_tokens")
-        (True, True, False)
-    """
+    """Return whether an option or a header makes draws alike, however it is spelt."""
     return _plain(name) in _NARROWING
 
 
@@ -113,16 +103,7 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
 
 
 def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
-    """Return on what it depends which options a model takes, besides the model.
-
-    Args:
-        levels: The options of a request, and the fields that hold some.
-
-    Example:
-        >>> low, high = ({"reasoning_effort": effort} for effort in ("low", "high"))
-        >>> option_key([low]) == option_key([high])
-        False
-    """
+    """Return on what it depends which options a model takes, besides the model."""
     given = [
         (name, value)
         for level in levels
@@ -142,12 +123,7 @@ def _counts(name: str, value: object) -> bool:
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what options say that an answer is drawn with, by a calibration's names.
-
-    Example:
-        >>> answer_settings({"model": "m", "max_new_tokens": 9, "stop": "."})
-        {'max_tokens': 9, 'stop': ['.']}
-    """
+    """Return what an answer is drawn with by its options, in a calibration's names."""
     settings: dict[str, Any] = {}
     for name, aliases in SETTINGS.items():
         levels = [*_levels(options)]
@@ -162,14 +138,7 @@ def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def asks_for_schema(options: Mapping[str, Any]) -> bool:
-    """Return whether options ask for an answer that fits a schema, or is JSON.
-
-    Example:
-        >>> asks_for_schema({"response_format": {"type": "json_object"}})
-        True
-        >>> asks_for_schema({"text": {"format": {"type": "text"}}})
-        False
-    """
+    """Return whether options ask for an answer that fits a schema, or is JSON."""
     return any(
         level.get(name) not in NO_SCHEMA
         for level in _levels(options)
@@ -183,14 +152,6 @@ def may_act(options: Mapping[str, Any]) -> bool:
     Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
     stored conversation would grow by every sample. Tools of the application are only
     proposed in a reply, so they do not count.
-
-    Example:
-        >>> may_act({"tools": [{"type": "function", "name": "f"}]})
-        False
-        >>> may_act({"tools": [{"type": "web_search"}]})
-        True
-        >>> may_act({"model": "openai/gpt-4.1:online"})
-        True
     """
     for level in _all_levels(options):
         # An empty mapping asks for something in its usual form; an empty list does not.
@@ -206,13 +167,17 @@ def may_act(options: Mapping[str, Any]) -> bool:
 
 
 def is_partial(options: Mapping[str, Any]) -> bool:
-    """Return whether a part of the conversation stands at the provider alone.
-
-    Example:
-        >>> is_partial({"extra_body": {"previous_response_id": "resp_1"}})
-        True
-    """
+    """Return whether a part of the conversation stands at the provider alone."""
     return any(level.get("previous_response_id") for level in _levels(options))
+
+
+def asked_of(levels: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Return what options ask for, as fields of a ``Request``."""
+    return {
+        "schema": any(map(asks_for_schema, levels)),
+        "side_effects": any(map(may_act, levels)),
+        "partial": any(map(is_partial, levels)),
+    }
 
 
 def _levels(options: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from snne_guard.similarity.json_values import NOT_JSON, read_json
 from snne_guard.similarity.judge import judge_prompt
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
-from snne_guard.spans.grounding import ground, with_support
+from snne_guard.spans.grounding import ground, weakest, with_support
 from snne_guard.types import Field, FloatArray, Reply
 
 
@@ -61,13 +61,9 @@ def _is_text(call: CallState) -> bool:
 
 
 def grounding_of(call: CallState) -> Generator[Draws | Work, Any, None]:
-    """Find how far documents support the answer, if that is wanted."""
+    """Find how far documents support the answer."""
     settings, answer, context = call.settings, call.answer, call.request.context
     assert answer is not None  # noqa: S101 - drawn before
-    if settings.min_grounded is None and (
-        settings.spans is False or (context is None and settings.context is None)
-    ):
-        return
     if context is None or not context.strip():
         call.note("no_context")
         return
@@ -93,17 +89,17 @@ def grounding_of(call: CallState) -> Generator[Draws | Work, Any, None]:
     if isinstance(result, Failure):
         call.note_failure("grounding", result.error, reason="grounding_failed")
         return
-    call.supports = result
+    call.supports, call.grounded = result, weakest(result)
     if result and result[0].grounded is None:
         call.note("other_language")
 
 
 def spans_of(call: CallState) -> Generator[Draws | Work, Any, None]:
-    """Give each part of a text that is delivered its own uncertainty, if wanted."""
-    reply_set, compare = call.reply_set, call.settings.span_similarity
-    answer = call.answer
+    """Give each part of a text that is delivered its own uncertainty."""
+    reply_set, answer = call.reply_set, call.answer
+    compare: Any = call.settings.span_similarity
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it is scored
-    if compare is None or not _is_text(call) or not reply_set.samples:
+    if not _is_text(call) or not reply_set.samples:
         return
     samples = [sample.text for sample in reply_set.samples]
     if compare == "judge":
@@ -136,8 +132,7 @@ def _judge(
 ) -> Generator[Draws | Work, Any, tuple[list[str], SpanJudge]]:
     """Ask the guarded model, once, which texts support the parts of its answer.
 
-    Returns:
-        The texts, samples first, the documents last, and what reads its verdicts.
+    Return the texts, samples first, documents last, and what reads its verdicts.
     """
     settings, request, answer = call.settings, call.request, call.answer
     assert answer is not None  # noqa: S101 - it is judged

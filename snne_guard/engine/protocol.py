@@ -38,6 +38,7 @@ class Draw:
         temperature: Sampling temperature; None leaves the user's own setting.
         logprobs: Whether token log-probabilities are wanted.
         deadline: The ``time.monotonic()`` until which to wait; None for no limit.
+        retry: Whether it is sent again where it fails for a moment.
     """
 
     role: Role
@@ -48,6 +49,7 @@ class Draw:
     temperature: float | None = None
     logprobs: bool = False
     deadline: float | None = None
+    retry: bool = False
 
     @property
     def extracts(self) -> bool:
@@ -55,14 +57,7 @@ class Draw:
         return self.view is not None and self.view.extract is not None
 
     def conversation(self, messages: Sequence[Any], /) -> list[Any]:
-        """Return what is said to the model.
-
-        Args:
-            messages: The user's conversation.
-
-        Raises:
-            SamplingError: The view failed.
-        """
+        """Return what is said to the model, by the user's own messages."""
         turns = [*messages] if self.view is None else self.view.rewritten(messages)
         further = zip(("assistant", "user"), self.turns, strict=False)
         return turns + [{"role": role, "content": text} for role, text in further]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -45,17 +46,15 @@ def read_reply(
         complete_if_unsaid: Whether a reply without a finish reason is complete.
         model: Name of the model that gave it.
         response_id: The provider's id of the reply, another for each of a response.
-
-    Example:
-        >>> read_reply(text="Par", finish_reason="length").truncated
-        True
     """
     text = without_reasoning(text)
+    visible = is_visible(text)
     values, tokens = read_logprobs(logprobs, text=text)
     tool_calls = canonical_calls(calls)
     refused = refusal or is_refused(finish_reason)
     complete = is_complete(finish_reason) if finish_reason else complete_if_unsaid
-    empty = tool_calls is None and not refused and not _says_something(text)
+    shown = visible and not _NOTHING.fullmatch(text)  # by a page
+    empty = tool_calls is None and not refused and not shown
     unread_call = tool_calls is None and (finish_reason or "").lower() in _CALLING
     return Reply(
         text=text,
@@ -82,20 +81,11 @@ _CACHE_WRITES = (
 )
 
 
-def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
+def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Cost:
     """Return what one request took, whatever number of replies it brought.
 
-    Some servers count one reply only, or none: the cost is a lower bound then.
-
-    Args:
-        replies: What it brought.
-        usage: The provider's counts, by the names of OpenAI or of LangChain; anything
-            else is unknown.
-
-    Example:
-        >>> usage = {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
-        >>> read_cost([Reply(text="Paris")], usage).completion_tokens
-        4
+    Counts have the names of OpenAI or of LangChain. Some servers count one reply
+    only, or none: the cost is a lower bound then. ``failed`` requests came before it.
     """
     counts: dict[str, Any] = {}
     for name, value in mapping_of(usage).items():
@@ -118,7 +108,7 @@ def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
         written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
-        attempts=1,
+        attempts=1 + failed,
         prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
@@ -163,11 +153,6 @@ def is_refused(finish_reason: str | None) -> bool:
     return (finish_reason or "").lower().partition(":")[0] in REFUSED
 
 
-def _says_something(text: str) -> bool:
-    """Return whether a page would show anything of a text."""
-    return is_visible(text) and not _NOTHING.fullmatch(text)
-
-
 def _is_readable(name: object, arguments: object) -> bool:
     """Return whether a call says what it calls, and with which arguments."""
     if arguments is None or not (isinstance(name, str) and name):
@@ -175,31 +160,24 @@ def _is_readable(name: object, arguments: object) -> bool:
     return not (isinstance(arguments, str) and _repeats_key(arguments))
 
 
-class _RepeatedKeyError(ValueError):
-    """A JSON object has a key twice."""
-
-
 def _repeats_key(text: str) -> bool:
     """Return whether a text is JSON with a key twice, read by each in its way."""
-    bare = _unfenced(text)
-    if not bare.startswith(("{", "[")):
-        return False
-    try:
-        json.loads(bare, object_pairs_hook=_fields_once)
-    except _RepeatedKeyError:
-        return True
-    except (ValueError, RecursionError):
-        return False
-    return False
+    bare, repeats = _unfenced(text), False
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        found = dict(pairs)
+        repeats |= len(found) < len(pairs)
+        return found
+
+    if bare.startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            json.loads(bare, object_pairs_hook=fields)
+    return repeats
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of a text, fenced or not, None where it is no such.
-
-    Example:
-        >>> json_object('{"n": 1}'), json_object("Paris") is None
-        ({'n': 1}, True)
-    """
+    """Return the JSON object of a text, fenced or not, None where it is no such."""
     try:
         said = json.loads(_unfenced(text))
     except (ValueError, RecursionError):
@@ -211,13 +189,6 @@ def _unfenced(text: str) -> str:
     start = text.strip()
     fenced = _FENCE.fullmatch(start)
     return fenced[1].strip() if fenced else start
-
-
-def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise _RepeatedKeyError
-    return fields
 
 
 def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
@@ -262,22 +233,12 @@ def strings_in(value: object) -> list[str]:
 
 
 def is_given(value: object) -> bool:
-    """Return whether a value is there; an object of empty values only is not.
-
-    Example:
-        >>> is_given({"name": "", "arguments": ""}), is_given({"name": "pay"})
-        (False, True)
-    """
+    """Return whether a value is there; an object of empty values only is not."""
     return any(value.values()) if isinstance(value, Mapping) else bool(value)
 
 
 def kind_of(part: Mapping[str, Any]) -> str | None:
-    """Return the type of a part of a message, None where what it says is not read.
-
-    Example:
-        >>> kind_of({"type": "text", "text": "Paris"}), kind_of({"text": "Paris"})
-        ('text', None)
-    """
+    """Return the type of a part of a message, None where what it says is not read."""
     kind, said = string_of(part.get("type")), part.get("text")
     if said is None:
         return None if kind in TEXTS else kind
@@ -287,17 +248,8 @@ def kind_of(part: Mapping[str, Any]) -> str | None:
 def holds_more(fields: Mapping[str, Any], *read: str) -> bool:
     """Return whether a message, or a text in it, has a field that nobody here reads.
 
-    What is in it may be a part of the answer. Numbers and flags are none.
-
-    Args:
-        fields: Those of the message.
-        read: Names of those that the caller reads.
-
-    Example:
-        >>> holds_more({"content": "See the film.", "video": "film.mp4"}, "content")
-        True
-        >>> holds_more({"text": "Paris", "annotations": [{}], "index": 0}, "text")
-        False
+    What is in it may be a part of the answer. Numbers and flags are none. The caller
+    reads those named in ``read``.
     """
     return any(
         holds_more(value)
@@ -341,28 +293,19 @@ _ROUNDING = 1e-6
 def read_logprobs(
     entries: object, *, text: str
 ) -> tuple[tuple[float, ...] | None, tuple[str, ...] | None]:
-    """Return the log-probabilities of the tokens that make up a text.
+    """Return the log-probabilities of the tokens that make up a text, and their texts.
 
     The tokens of a reasoning block before the text, and of a stop string or end mark
     after it, are left out. Tokens that spell another text are of no use: they do not
-    say how likely this one is.
-
-    Args:
-        entries: Dicts with ``token``, ``logprob`` and perhaps ``bytes``, as in
-            OpenAI's ``logprobs.content``. Anything else counts as missing.
-        text: Text of the reply. Empty, as in a tool call: all tokens are taken.
-
-    Returns:
-        Values in nats, at most 0, and the text of each token. Both are None where the
-        values are missing, positive or not finite, or where the tokens spell another
-        text; the texts alone are None where the provider does not give them.
+    say how likely this one is. Values are in nats, at most 0. Both are None where the
+    values are missing, positive or not finite, or spell another text; the texts alone
+    are None where the provider does not give them. For an empty text, as in a tool
+    call, all tokens are taken.
 
     Example:
         >>> entries = [{"token": "Par", "logprob": -0.5}, {"token": "is", "logprob": 0}]
         >>> read_logprobs(entries, text="Paris")
         ((-0.5, 0.0), ('Par', 'is'))
-        >>> read_logprobs(entries, text="Rome")
-        (None, None)
     """
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         return None, None

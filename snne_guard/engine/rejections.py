@@ -105,15 +105,8 @@ def without_rejected(
     log-probabilities, since an answer must not fail for what only the guard wants; that
     teaches nothing, for the cause may be another one.
 
-    Args:
-        make: Takes the parameters to leave out, ``left_out``, and returns the request;
-            those in its attribute ``optional`` may be left out as well.
-        rejections: What is known; what a request succeeded without is added, if the
-            provider has named it.
-        key: Under which that stands.
-
-    Returns:
-        The request that was answered, and its result.
+    ``make`` takes the parameters to leave out, ``left_out``, and returns the request.
+    Returns the request that was answered, and its result.
     """
     left_out, named = rejections.known(key), set[str]()
     while True:
@@ -181,14 +174,10 @@ async def arun_steps(
 
 
 def named_parameter(error: BaseException, request: Rejectable) -> str | None:
-    """Return the parameter that an error names as its cause, None where it names none.
+    """Return the ``optional`` parameter that an error names as its cause, None if none.
 
     The error's ``param`` counts first, then what its message names first, since it may
     name others as well. What the message quotes of the request counts for nothing.
-
-    Args:
-        error: Why the request failed.
-        request: What was sent; only its ``optional`` parameters are looked for.
     """
     if not _is_rejection(error) and status_of(error) != SERVER_ERROR:
         return None

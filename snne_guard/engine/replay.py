@@ -17,16 +17,11 @@ Respond = Callable[[Draws], Sequence[Response | Failure | None]]
 def replay_call(
     request: Request, respond: Respond, /, *, errors_end_it: bool = False
 ) -> Outcome:
-    """Carry out a call and return how it ended.
+    """Carry out a call and return how it ended; no observer is told.
 
-    What a driver would do besides is left out: no observer is told.
-
-    Args:
-        request: What is asked of the engine. With ``replayed`` neither
-            ``SNNE_GUARD_DISABLED`` nor ``sample_rate`` leaves the call unscored.
-        respond: Takes draws that would be sent at once; what it raises ends the replay.
-        errors_end_it: Whether what scoring raises ends it too. If not, the answer has
-            no score then, as in a call.
+    With ``request.replayed`` neither ``SNNE_GUARD_DISABLED`` nor ``sample_rate`` leaves
+    it unscored. What ``respond`` raises ends the replay, and with ``errors_end_it`` so
+    does what scoring raises; else the answer has no score then, as in a call.
     """
     with closing(guarded_call(request)) as call:
         result: Any = None
@@ -38,14 +33,10 @@ def replay_call(
                 return outcome
             if not isinstance(wanted, Work):
                 result = respond(wanted)
-            elif errors_end_it:
+                continue
+            try:
                 result = wanted.function()
-            else:
-                result = _tried(wanted)
-
-
-def _tried(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function returns
-    try:
-        return wanted.function()
-    except Exception as error:  # noqa: BLE001 - a failure is an outcome
-        return Failure(error=error)
+            except Exception as error:
+                if errors_end_it:
+                    raise
+                result = Failure(error=error)  # an outcome, as in a call

@@ -29,33 +29,32 @@ class ReplySet:
     Attributes:
         texts: What is compared of each, the answer first where it counts.
         token_logprobs: Log-probabilities of each one's tokens, None if unknown.
-        samples: The samples among them, the answer not; those of other models last.
+        own_samples: The samples of the guarded model among them, the answer not.
+        others: The samples of other models.
         answer_readable: Whether the answer has something to compare at all.
         has_tool_calls: Whether one of them calls tools.
+        has_logprobs: Whether the log-probabilities of all are known.
+        improbable: Whether equal samples came by something other than chance, if they
+            were drawn at temperature 1 or above.
+        are_short: Whether comparing them takes next to no time.
         reasons: Why other replies were left out, as reason codes.
     """
 
     texts: tuple[str, ...] = field(repr=False)
     token_logprobs: tuple[tuple[float, ...] | None, ...] = field(repr=False)
-    samples: tuple[Reply, ...]
+    own_samples: tuple[Reply, ...]
+    others: tuple[Reply, ...]
     answer_readable: bool
     has_tool_calls: bool
+    has_logprobs: bool
+    improbable: bool
+    are_short: bool
     reasons: tuple[str, ...]
 
     @property
-    def own_samples(self) -> tuple[Reply, ...]:
-        """The samples of the guarded model."""
-        return tuple(one for one in self.samples if one.other_model is None)
-
-    @property
-    def others(self) -> tuple[Reply, ...]:
-        """The samples of other models."""
-        return tuple(one for one in self.samples if one.other_model is not None)
-
-    @property
-    def are_short(self) -> bool:
-        """Whether comparing them takes next to no time."""
-        return sum(map(len, self.texts)) <= _SHORT
+    def samples(self) -> tuple[Reply, ...]:
+        """The samples among them, those of other models last."""
+        return (*self.own_samples, *self.others)
 
 
 def reply_set_of(
@@ -67,30 +66,24 @@ def reply_set_of(
     include_answer: bool,
     by_form: bool = False,
 ) -> ReplySet:
-    """Return the replies that can be compared.
+    """Return the replies that can be compared; those of other models come last.
 
     A truncated answer is compared as it is, since the application gets it so; a
     truncated sample leaves the set. Where the answer calls tools, a sample in prose
     differs from it; where it does not, a sample that calls tools leaves the set. Where
     one reply came twice, a cache has answered: then no sample of the guarded model
-    counts.
-
-    Args:
-        answer: The answer.
-        samples: The samples of the guarded model.
-        others: Those of other models, which are left out without a reason of their own.
-        include_answer: Whether the answer counts.
-        by_form: Whether calls and JSON are forms of the same answer, of which each
-            model may have its own.
+    counts. Other models' replies are left out without a reason of their own; with
+    ``by_form`` calls and JSON are forms of one answer, of which each has its own.
     """
     reasons: list[str] = []
-    problem = _problem(answer, tool_calls_allowed=True)
+    seen = [*map(is_visible, [answer.text, *(sample.text for sample in samples)])]
+    problem = _problem(answer, visible=seen[0], tool_calls_allowed=True)
     if problem is not None:
         reasons.append(f"answer_{problem}")
     used: list[Reply] = []
     calls = answer.tool_calls is not None
-    for sample in samples:
-        left_out = _problem(sample, tool_calls_allowed=calls)
+    for sample, visible in zip(samples, seen[1:], strict=True):
+        left_out = _problem(sample, visible=visible, tool_calls_allowed=calls)
         if left_out is None:
             used.append(sample)
         elif left_out == "unreadable" and sample.view is not None:
@@ -102,17 +95,27 @@ def reply_set_of(
         used = []
     readable = problem in {None, "truncated"}
     names = {reply.model for reply in (answer, *used) if reply.model}
-    alike = [in_form_of(answer, one) for one in others] if by_form else others
-    used += [one for one in alike if not _problem(one, tool_calls_allowed=calls)]
-    replies = [answer, *used] if include_answer and readable else used
     if len(names) > 1:
         reasons.append("mixed_models")
+    alike: list[Reply] = []
+    for one in others:
+        other = in_form_of(answer, one) if by_form else one
+        visible = is_visible(other.text)
+        if not _problem(other, visible=visible, tool_calls_allowed=calls):
+            alike.append(other)
+    replies = [*([answer] if include_answer and readable else ()), *used, *alike]
+    texts = [compared_text(reply) for reply in replies]
+    logprobs = [reply.token_logprobs for reply in replies]
     return ReplySet(
-        texts=tuple(map(compared_text, replies)),
-        token_logprobs=tuple(reply.token_logprobs for reply in replies),
-        samples=tuple(used),
+        texts=(*texts,),
+        token_logprobs=(*logprobs,),
+        own_samples=(*used,),
+        others=(*alike,),
         answer_readable=readable,
         has_tool_calls=any(reply.tool_calls is not None for reply in replies),
+        has_logprobs=None not in logprobs,
+        improbable=agree_suspiciously(used),
+        are_short=sum(map(len, texts)) <= _SHORT,
         reasons=tuple(dict.fromkeys(reasons)),
     )
 
@@ -121,13 +124,6 @@ def in_form_of(answer: Reply, other: Reply, /) -> Reply:
     """Return another model's structured reply in the form that the answer has.
 
     One asks for a structured answer by a call, the other one for JSON text.
-
-    Example:
-        >>> call = Reply(text="", tool_calls='[{"args":{"n":1},"name":"Sum"}]')
-        >>> in_form_of(call, Reply(text='{"n": 1}')).tool_calls == call.tool_calls
-        True
-        >>> in_form_of(Reply(text='{"n": 1}'), call).text
-        '{"n": 1}'
     """
     made, given = _single_call(answer), _single_call(other)
     if made is not None and other.tool_calls is None:
@@ -151,8 +147,7 @@ def _single_call(reply: Reply) -> dict[str, Any] | None:
 def _came_twice(replies: Sequence[Reply]) -> bool:
     """Return whether replies of separate requests have one id and one text.
 
-    One of them alone says little: models repeat themselves, and Ollama draws its ids
-    from 999.
+    Models repeat themselves, and Ollama draws its ids from 999: one alone says little.
     """
     said = [(each.response_id, compared_text(each)) for each in replies]
     known = [pair for pair in said if pair[0] is not None]
@@ -163,21 +158,9 @@ def agree_suspiciously(samples: Sequence[Reply], /) -> bool:
     """Return whether equal samples came by something other than chance.
 
     A cache, an ignored temperature or a fixed seed brings the same words again and
-    again, which looks like certainty. Independent draws give some text of probability
-    p at least k times in n with a probability of at most C(n, k) p^(k - 1).
-
-    Args:
-        samples: Draws at temperature 1 or above, the answer not among them.
-
-    Returns:
-        True where that is below one in a million for some text; False where its
-        log-probabilities are unknown.
-
-    Example:
-        >>> likely = Reply(text="Paris", token_logprobs=(-0.01,))
-        >>> unlikely = Reply(text="A long tale", token_logprobs=(-9.0, -8.0, -7.0))
-        >>> agree_suspiciously([likely, likely]), agree_suspiciously([unlikely] * 2)
-        (False, True)
+    again, which looks like certainty. Independent draws at temperature 1 give some text
+    of probability p at least k times in n with a probability of at most
+    C(n, k) p^(k - 1): here below one in a million. False without log-probabilities.
     """
     groups: defaultdict[tuple[str | None, str], list[Reply]] = defaultdict(list)
     for sample in samples:
@@ -200,13 +183,13 @@ def _improbable(group: Sequence[Reply], drawn: int) -> bool:
     return math.log(math.comb(drawn, alike)) + (alike - 1) * max(texts) < _CHANCE
 
 
-def _problem(reply: Reply, *, tool_calls_allowed: bool) -> str | None:
+def _problem(reply: Reply, *, visible: bool, tool_calls_allowed: bool) -> str | None:
     """Return why a reply cannot be compared, as the stem of a reason code."""
     if reply.refused:
         return "refused"
     if reply.tool_calls is not None and not tool_calls_allowed:
         return "tool_call"
-    if reply.unreadable or (reply.tool_calls is None and not is_visible(reply.text)):
+    if reply.unreadable or (reply.tool_calls is None and not visible):
         return "unreadable"
     return "truncated" if reply.truncated else None
 

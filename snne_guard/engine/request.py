@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from snne_guard.engine.limiter import Limiter
 from snne_guard.engine.observers import Observers
-from snne_guard.engine.protocol import Draw, Response
+from snne_guard.engine.protocol import Response
 from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardSettings, is_disabled
 from snne_guard.similarity.content import LONG_QUESTION
+from snne_guard.spans.documents import CLIENT, documents_of
 from snne_guard.types import Assessment, Reply
-from snne_guard.views import View
 
 _log = logging.getLogger(__name__)
 
@@ -49,15 +49,9 @@ class GuardState:
         return self._of_others.setdefault(draw.other_model, own)
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
-        """Return what the user asks in a call.
+        """Return the question that the application has chosen, else the user's message.
 
-        Args:
-            chosen: The question as the application gives it, None if it does not.
-            message: The user's last message, used if ``chosen`` is None. If it is too
-                long to be only a question, there is a warning, once.
-
-        Raises:
-            ConfigurationError: ``chosen`` is not a text.
+        If that is too long to be only a question, there is a warning, once.
         """
         if isinstance(chosen, str):
             return chosen
@@ -85,11 +79,6 @@ class ProviderCapabilities:
 
     n: bool = False
     logprobs: bool = False
-
-    @classmethod
-    def of(cls, taken: Collection[str]) -> Self:
-        """Return them by the names of the parameters that a provider takes."""
-        return cls(n="n" in taken, logprobs="logprobs" in taken)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,33 +132,41 @@ class Request:
     run_id: str | None = None
     replayed: bool = False
 
-    @property
-    def rejected(self) -> frozenset[str]:
-        """Parameters that one of the models was seen to reject or ignore."""
-        known = map(self.state.rejections.known, self.keys)
-        return frozenset[str]().union(*known)
-
-    @property
-    def views(self) -> tuple[View | None, ...]:
-        """The view of each sample; none where the form of an answer is bound."""
-        bound = self.tools_bound or self.structured or self.schema
-        views = self.settings.sample_views
-        return (None,) * len(views) if bound else views
-
-    def retries(self, draw: Draw, /) -> bool:
-        """Return whether a draw that failed for a moment is sent again."""
-        name = draw.other_model
-        return self.retry if name is None else name in self.others_retried
-
-    @property
-    def tool_calls_pass(self) -> bool:
-        """Whether an answer that calls tools is delivered without a score."""
-        skip = self.settings.tool_calls == "skip"
-        return self.tools_bound and skip and self.structured is not True
-
     def calls_tools(self, reply: Reply, /) -> bool:
         """Return whether a reply calls anything that is no form of the answer."""
         calls, forms = reply.tool_calls, self.structured
         if calls is None or not isinstance(forms, frozenset):
             return calls is not None and not forms
         return any(call["name"] not in forms for call in json.loads(calls))
+
+
+def request_of(
+    messages: Sequence[Any],
+    *,
+    settings: GuardSettings,
+    state: GuardState,
+    last: str | None,
+    question: object = None,
+    context: object = None,
+    answer_settings: Mapping[str, Any],
+    **known: Any,  # noqa: ANN401 - fields of a request
+) -> Request:
+    """Return a request with the question and the documents that a guard's options say.
+
+    ``question`` and ``context`` are what the application gives for this call alone,
+    ``last`` is the user's last message, and ``known`` the other fields of the request.
+    """
+    if question is None and settings.question is not None:
+        question = settings.question(messages)
+    documents = context is not None or settings.context is not None
+    if documents and not is_disabled():  # a retriever could fail
+        known["context"] = documents_of(settings.context, messages, context)
+    if context is not None and settings.min_grounded is not None:
+        answer_settings = {**answer_settings, "context_from": CLIENT}
+    return Request(
+        settings=settings,
+        state=state,
+        question=state.question(question, last),
+        answer_settings=answer_settings,
+        **known,
+    )

@@ -32,12 +32,7 @@ _LONGEST_WAIT = 60.0
 
 
 def is_transient(error: BaseException, /) -> bool:
-    """Return whether the same request may succeed a moment later.
-
-    Example:
-        >>> is_transient(ConnectionResetError()), is_transient(ValueError("bad"))
-        (True, False)
-    """
+    """Return whether the same request may succeed a moment later."""
     code = status_of(error)
     if code is not None:
         return is_transient_status(code)
@@ -88,10 +83,6 @@ def status_of(error: BaseException) -> int | None:
 
     Reads ``status_code``, ``code`` and ``status`` of the error and of its response,
     and botocore's ``ResponseMetadata``.
-
-    Example:
-        >>> status_of(ConnectionResetError()) is None
-        True
     """
     for holder in (error, error.__cause__):
         response = getattr(holder, "response", None)

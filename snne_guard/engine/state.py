@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import uuid
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from snne_guard.cost import Cost, RequestCost, Role
+from snne_guard.cost import COUNTS, Cost, RequestCost, Role
 from snne_guard.engine.protocol import Draw, Draws, Failure, Outcome, Response
 from snne_guard.engine.reply_set import ReplySet
 from snne_guard.engine.request import Request
 from snne_guard.errors import ConfigurationError, MissingExtraError
-from snne_guard.spans.grounding import Support, weakest
+from snne_guard.settings import is_disabled
+from snne_guard.spans.grounding import Support
 from snne_guard.types import Assessment, Decision, Field, Reply, Score, Span
 from snne_guard.views import View
 
@@ -24,24 +26,38 @@ _log = logging.getLogger(__name__)
 class CallState:
     """What one call has brought so far: replies, errors, cost, reasons and score."""
 
-    def __init__(
-        self, request: Request, *, disabled: bool, wants_logprobs: bool
-    ) -> None:
-        self.request = request
-        self.disabled = disabled
-        self.wants_logprobs = wants_logprobs
-        self.rejected = request.rejected
-        offered = request.capabilities.logprobs and "logprobs" not in self.rejected
-        self.settings = request.settings
-        # Without them, those of the guarded model tell whether its samples came from a
-        # cache.
-        others = bool(request.settings.other_models) and not disabled
-        self.asks_logprobs = (wants_logprobs or others) and offered
+    def __init__(self, request: Request) -> None:
+        settings = request.settings
+        self.request, self.settings = request, settings
         self.started = time.monotonic()
+        self.deadline = self.samples_deadline = None
+        if settings.timeout is not None:
+            self.deadline = self.samples_deadline = self.started + settings.timeout
+        if settings.sample_timeout is not None:
+            limit = min(settings.sample_timeout, settings.timeout or math.inf)
+            self.samples_deadline = self.started + limit
         self.id = uuid.uuid4().hex
-        self.views = request.views
+        self.views = settings.sample_views
+        if request.tools_bound or request.structured or request.schema:
+            self.views = (None,) * len(self.views)  # the form of an answer is bound
+        self.disabled = is_disabled() and not request.replayed
+        # Parameters that one of the models was seen to reject or ignore.
+        known = map(request.state.rejections.known, request.keys)
+        self.rejected = frozenset[str]().union(*known)
+        offered = request.capabilities.logprobs
+        asked = offered or settings.method != "auto"
+        needed = settings.needs_logprobs and not self.disabled
+        self.wants_logprobs = needed and asked
+        # Where the method needs none, those of the guarded model tell whether its
+        # samples came from a cache, if there are other models.
+        others = bool(settings.other_models) and not self.disabled
+        self.asks_logprobs = (
+            (self.wants_logprobs or others)
+            and offered
+            and "logprobs" not in self.rejected
+        )
         self.answer_response = request.answer
-        self.answer = None if request.answer is None else request.answer.first
+        self.answer = None if request.answer is None else request.answer.replies[0]
         self.drawn: list[Draw] = []
         self.samples: list[Reply] = []
         self.other_replies: list[Reply] = []
@@ -58,13 +74,9 @@ class CallState:
         self.spans: tuple[Span, ...] | None = None
         self.fields: tuple[Field, ...] | None = None
         self.supports: list[Support] = []
+        self.grounded: float | None = None
         self.late = False
         self._reasons: list[str] = []
-
-    @property
-    def grounded(self) -> float | None:
-        """How far documents support the answer, None where that is unknown."""
-        return weakest(self.supports)
 
     def note(self, reason: str) -> None:
         """Add a reason code, once."""
@@ -77,19 +89,6 @@ class CallState:
         why = f"{error}" if ours else type(error).__name__
         _log.warning("scoring %s failed: %s", what, why)
         self.note(reason)
-
-    @property
-    def deadline(self) -> float | None:
-        """Until when the answer is waited for, by ``time.monotonic()``."""
-        limit = self.settings.timeout
-        return None if limit is None else self.started + limit
-
-    @property
-    def samples_deadline(self) -> float | None:
-        """The same for samples and the self-check."""
-        limits = [self.settings.timeout, self.settings.sample_timeout]
-        given = [limit for limit in limits if limit is not None]
-        return self.started + min(given) if given else None
 
     @property
     def is_late(self) -> bool:
@@ -125,14 +124,16 @@ class CallState:
             temperature=self.settings.temperature if role == "sample" else None,
             logprobs=role == "self_check" or (self.asks_logprobs and role != "judge"),
             deadline=self.deadline if is_answer else self.samples_deadline,
+            retry=self.request.retry,
         )
 
     def draw_others(self) -> Draws:
         """Return a request for a sample to each other model."""
         names = () if self.request.partial else self.settings.other_models
-        until = self.samples_deadline
+        until, retried = self.samples_deadline, self.request.others_retried
         return tuple(
-            Draw(role="sample", other_model=name, deadline=until) for name in names
+            Draw(role="sample", other_model=name, deadline=until, retry=name in retried)
+            for name in names
         )
 
     def send(self, draws: Draws, /) -> Generator[Draws, Any, None]:
@@ -164,7 +165,7 @@ class CallState:
             if draw.role == "sample" and self.answer_error is None:
                 self.note("samples_late")
         elif draw.role == "answer":
-            self.answer_response, self.answer = response, response.first
+            self.answer_response, self.answer = response, response.replies[0]
         else:
             replies = response.replies[: draw.n]
             read = None if draw.view is None else draw.view.read
@@ -200,20 +201,22 @@ class CallState:
             cost = Cost(attempts=result.attempts)
         else:
             cost = Cost(attempts=1, lower_bound=True)
-        other = draw.other_model
-        model, is_other = other or self.request.model, other is not None
-        money = self.settings.price_of(cost, model=model, other=is_other)
+        counts = {name: getattr(cost, name) for name in COUNTS}
+        other, settings = draw.other_model, self.settings
+        counts["money"] = None
+        if settings.prices is not None:
+            model, is_other = other or self.request.model, other is not None
+            counts["money"] = settings.price_of(cost, model=model, other=is_other)
         return RequestCost(
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
             other_model=other,
             replies=brought,
-            **{**cost.to_dict(), "money": money},
+            **counts,
         )
 
-    @property
     def _money(self) -> float | None:
-        """What all requests cost; None where the price of one is unknown."""
+        """Return what all requests cost; None where the price of one is unknown."""
         own = sum((one for one in self.costs if one.other_model is None), Cost())
         money = [one.money for one in self.costs if one.other_model is not None]
         money.append(self.settings.price_of(own, model=self.request.model))
@@ -226,6 +229,7 @@ class CallState:
         """Return the record of the call as it stands."""
         reply_set, score = self.reply_set, self.score
         cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
+        money = None if self.settings.prices is None else self._money()
         found: dict[str, Any] = {}
         if reply_set is not None and score is not None:
             found = {
@@ -248,7 +252,7 @@ class CallState:
             n_requested=self.settings.reply_set_size,
             n_used=0 if reply_set is None else len(reply_set.texts),
             reasons=tuple(self._reasons),
-            cost=replace(cost, money=self._money),
+            cost=replace(cost, money=money),
             requests=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,

@@ -197,8 +197,7 @@ class _InFlight:
                 return await self._sender.asend(draw)
 
         try:
-            again = self._request.retries(draw)
-            response = await (retries_in_task()(attempt) if again else attempt())
+            response = await (retries_in_task()(attempt) if draw.retry else attempt())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
             return Failure(error=_raised(error), attempts=attempts)
-        return with_failed(response, attempts - 1)
+        return with_failed(response, attempts - 1) if attempts > 1 else response

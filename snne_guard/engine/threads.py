@@ -36,33 +36,21 @@ Results = list[Response | Failure | None]
 
 
 def run(request: Request, sender: Sender) -> Outcome:
-    """Carry out a call and return how it ended; what interrupted it is in there too.
-
-    Args:
-        request: What is asked of the engine.
-        sender: Sends the engine's requests to the model.
-    """
+    """Carry out a call and return how it ended; what interrupted it is in there too."""
     (outcome,) = _carry_out(request, sender, stream_from=None)
     ended: Outcome = outcome
     return ended
 
 
 def stream(request: Request, sender: StreamingSender) -> Generator[Any]:
-    """Carry out a call whose answer cannot be withheld.
-
-    Yields:
-        The answer's chunks as they come, then the ``Outcome``.
-    """
+    """Carry out a call that withholds nothing: yield its chunks, then the outcome."""
     return _carry_out(request, sender, stream_from=sender)
 
 
 def _carry_out(
     request: Request, sender: Sender, *, stream_from: StreamingSender | None
 ) -> Generator[Any]:
-    """Do what the engine wants until the call ends; yield the outcome.
-
-    With ``stream_from`` the answer's chunks come before it.
-    """
+    """Do what the engine wants until the call ends; yield chunks, then the outcome."""
     engine = guarded_call(request)
     with _InFlight(request, sender) as in_flight:
         try:
@@ -194,13 +182,12 @@ class _InFlight:
                 return self._sender.send(draw)
 
         try:
-            again = self._request.retries(draw)
-            response = retries(self._ended)(attempt) if again else attempt()
+            response = retries(self._ended)(attempt) if draw.retry else attempt()
         except KeyboardInterrupt:  # it ends the call, not one request
             raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_failed(response, attempts - 1)
+        return with_failed(response, attempts - 1) if attempts > 1 else response
 
 
 def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:

@@ -31,7 +31,7 @@ from snne_guard.langchain.messages import as_chunk, as_message
 from snne_guard.langchain.others import asked
 from snne_guard.langchain.request import Run, engine_request
 from snne_guard.langchain.sender import LangChainSender
-from snne_guard.langchain.streams import astreamed, streamed
+from snne_guard.langchain.streams import chunk_of
 from snne_guard.langchain.structured import asking_step
 from snne_guard.langchain.wrappers import ModelTree
 from snne_guard.settings import GuardSettings
@@ -78,23 +78,12 @@ class GuardedCalls(BaseChatModel):
         *,
         answer: AIMessage | str | None = None,
     ) -> tuple[Request, LangChainSender]:
-        """Return what a driver needs to carry out a call.
-
-        Args:
-            messages: The conversation.
-            stop: Texts at which the answer ends.
-            run: The guard's run.
-            options: Options of the model for this call.
-            answer: An answer that exists already.
-        """
+        """Return what a driver needs to carry out a call; an ``answer`` may exist."""
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models
-        others = {
-            name: asked(model, given)
-            for name, model in zip(names, self.others, strict=True)
-        }
-        run = run or self._run
+        pairs = zip(names, self.others, strict=True)
+        others = {name: asked(each, given) for name, each in pairs} if names else {}
         request = engine_request(
             inside,
             messages,
@@ -103,7 +92,7 @@ class GuardedCalls(BaseChatModel):
             observers=self._observers,
             others=others,
             structured=self.structured,
-            run=run,
+            run=run or self._run,
             answer=answer,
         )
         rejections = self.shared.rejections
@@ -129,7 +118,7 @@ class GuardedCalls(BaseChatModel):
         if message is None:
             config = child_config(run_manager or self._run)
             message = as_message(self._settings.fallback.invoke(messages, config))
-        return result_of(message, outcome, model=self.model_name)
+        return result_of(message, outcome, model=call[0].model)
 
     async def _agenerate(
         self,
@@ -146,7 +135,7 @@ class GuardedCalls(BaseChatModel):
             config = child_config(run_manager or self._run)
             given = await self._settings.fallback.ainvoke(messages, config)
             message = as_message(given)
-        return result_of(message, outcome, model=self.model_name)
+        return result_of(message, outcome, model=call[0].model)
 
     def _stream(
         self,
@@ -160,8 +149,8 @@ class GuardedCalls(BaseChatModel):
             yield as_chunk(result.generations[0].message)
             return
         call = self.prepared(messages, stop, run_manager, kwargs)
-        with closing(streamed(*call)) as chunks:
-            yield from chunks
+        with closing(engine.stream(*call)) as items:
+            yield from map(chunk_of, items)
 
     async def _astream(
         self,
@@ -176,9 +165,9 @@ class GuardedCalls(BaseChatModel):
             return
         prepare = partial(self.prepared, messages, stop, run_manager, kwargs)
         call = await self._aprepared(prepare)
-        async with aclosing(astreamed(*call)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        async with aclosing(engine.astream(*call)) as items:
+            async for item in items:
+                yield chunk_of(item)
 
     # LangChain gives no run to ``_stream``, not even where ``invoke`` comes to it for a
     # stream of events. A copy of the guard that lasts as long as a call knows its run.

@@ -44,10 +44,6 @@ class Record(dict[str, Any]):
 def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
     """Return what is delivered, None where the fallback has to say it.
 
-    Args:
-        outcome: How the call ended.
-        refusal: What a refusal says.
-
     Raises:
         BaseException: What is raised in place of an answer.
     """
@@ -70,11 +66,6 @@ def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> Cha
 
     That usage is the model's, so the message has the model's name too, whoever wrote
     it: by this name LangChain counts tokens. Those of a fallback belong to its own run.
-
-    Args:
-        message: What is delivered.
-        outcome: How the call ended.
-        model: Name of the model, where no answer of it says it.
     """
     assessment, metadata = outcome.assessment, message.response_metadata
     record = Record(assessment.to_metadata())
@@ -96,11 +87,7 @@ def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> Cha
 
 
 def started_run(config: RunnableConfig | None) -> tuple[Run, RunnableConfig]:
-    """Return the run that a call with a configuration will have, and its configuration.
-
-    Args:
-        config: What the caller gives.
-    """
+    """Return the run that a call will have, and its configuration."""
     config = ensure_config(config)
     manager = get_callback_manager_for_config(config)
     run_id = config.get("run_id") or uuid7()

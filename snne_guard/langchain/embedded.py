@@ -76,9 +76,6 @@ def embedded_server_url() -> str:
     It speaks OpenAI's protocol, on 127.0.0.1 only, and honours ``n`` and ``logprobs``.
     There is one for a process and those forked from it, and any thread may ask for it.
 
-    Returns:
-        A URL such as ``http://127.0.0.1:43210/v1``.
-
     Raises:
         MissingExtraError: If a package or the model file is not installed.
         RuntimeError: If the server does not start.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import BaseModel, ValidationError
 
@@ -29,19 +30,6 @@ from snne_guard.types import Reply
 M = TypeVar("M", bound=BaseMessage)
 
 
-def question_of(messages: Sequence[BaseMessage]) -> str | None:
-    """Return the text of the last human message, None if there is none.
-
-    Example:
-        >>> question_of([HumanMessage("The capital of France?"), AIMessage("Paris")])
-        'The capital of France?'
-    """
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage):
-            return str(message.text)
-    return None
-
-
 def is_refusal(message: BaseMessage) -> bool:
     """Return whether a guard put a refusal in place of the model's answer.
 
@@ -59,45 +47,42 @@ def is_refusal(message: BaseMessage) -> bool:
 def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Reply:
     """Return what is compared of a message: what an application gets as text.
 
-    Args:
-        message: The model's reply, with the metadata of its generation.
-        reports_finish_reason: Whether the provider always says how a reply ended. Then
-            a reply that says nothing counts as truncated; else it counts as complete,
-            as those of fake models do.
-
-    Example:
-        >>> cut = AIMessage("Paris", response_metadata={"finish_reason": "length"})
-        >>> reply_of(cut).truncated
-        True
+    Where the provider always says how a reply ended, one that says nothing counts as
+    truncated; else it counts as complete, as those of fake models do.
     """
     metadata, extra = message.response_metadata, message.additional_kwargs
-    incomplete = mapping_of(metadata.get("incomplete_details"))
     # Gemini's, of a prompt that it does not answer.
-    feedback = mapping_of(metadata.get("prompt_feedback"))
+    feedback: Any = metadata.get("prompt_feedback")
+    blocked = feedback.get("block_reason") if isinstance(feedback, Mapping) else None
     says_how_it_ended = any(key in metadata for key in ENDING_KEYS)
     calls = _tool_calls(message)
-    # langchain-openai's first output version keeps there what is no text or call.
-    blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
-    kinds = {*map(_kind_of, blocks)}
-    read = ("tool_outputs", "function_call") if calls else ("tool_outputs",)
-    texts = [block for block in map(mapping_of, blocks) if block.get("type") == "text"]
-    # LangChain gives no text of other types; a compaction is of what was before.
-    readable = PARTS | {"text", "compaction"} | (CALL_BLOCKS if calls else set())
+    kinds: set[str | None] = set()
+    unread = False
+    if extra or not isinstance(message.content, str):
+        # langchain-openai's first output version keeps there what is no text or call.
+        blocks = [*items_of(message.content), *items_of(extra.get("tool_outputs"))]
+        kinds = {*map(_kind_of, blocks)}
+        read = ("tool_outputs", "function_call") if calls else ("tool_outputs",)
+        texts = [one for one in map(mapping_of, blocks) if one.get("type") == "text"]
+        # LangChain gives no text of other types; a compaction is of what was before.
+        readable = PARTS | {"text", "compaction"} | (CALL_BLOCKS if calls else set())
+        unread = (
+            not kinds <= readable
+            or holds_more(extra, *read)
+            or any(holds_more(text, "text") for text in texts)
+        )
     return read_reply(
         text=str(message.text),
-        finish_reason=_first_string(incomplete, ("reason",))
+        finish_reason=_first_string(metadata.get("incomplete_details"), ("reason",))
         or _first_string(metadata, ENDING_KEYS)
         or _first_string(feedback, ("block_reason",)),
         logprobs=logprob_entries(message),
         calls=calls,
         # A refusal by a guard was not drawn from the model either.
         refusal="refusal" in kinds
-        or is_given(extra.get("refusal"))
-        or is_given(feedback.get("block_reason"))
+        or bool(extra.get("refusal") or blocked)
         or is_refusal(message),
-        other_content=not kinds <= readable
-        or holds_more(extra, *read)
-        or any(holds_more(text, "text") for text in texts),
+        other_content=unread,
         complete_if_unsaid=not (reports_finish_reason or says_how_it_ended),
         model=_first_string(metadata, MODEL_KEYS),
         response_id=_first_string(metadata, ("id",)),
@@ -119,6 +104,15 @@ def as_message(value: object) -> AIMessage:
         f"function on_uncertain, got {type(value).__name__}"
     )
     raise ConfigurationError(msg)
+
+
+def replies_in(
+    result: ChatResult, *, reports_finish_reason: bool
+) -> tuple[BaseMessage | None, list[Reply]]:
+    """Return the first message of a response, None if it has none, and its replies."""
+    messages = [whole_message(each, result) for each in result.generations]
+    read = partial(reply_of, reports_finish_reason=reports_finish_reason)
+    return next(iter(messages), None), [*map(read, messages)]
 
 
 def whole_message(generation: ChatGeneration, result: ChatResult) -> BaseMessage:
@@ -157,13 +151,7 @@ def with_parsed(message: BaseMessage, schema: type[BaseModel] | None) -> BaseMes
 
 
 def without_logprobs(message: M) -> M:
-    """Return the message without log-probabilities in its metadata, but their place.
-
-    Example:
-        >>> paris = AIMessage("Paris", response_metadata={"logprobs": [{}]})
-        >>> without_logprobs(paris).response_metadata
-        {'logprobs': None}
-    """
+    """Return the message without log-probabilities in its metadata, but their place."""
     metadata = message.response_metadata
     if not is_given(metadata.get("logprobs")):
         return message
@@ -196,14 +184,15 @@ def logprob_entries(message: BaseMessage) -> list[Any]:
     given = message.response_metadata.get("logprobs")
     if isinstance(given, Mapping):
         given = given.get("content")
-    entries = items_of(given)
+    entries = items_of(given) if given else []
     if entries and isinstance(entries[0], BaseModel):  # of Ollama's client
         return [dict(entry) for entry in entries]
     return entries
 
 
-def _first_string(metadata: Mapping[str, Any], keys: Sequence[str]) -> str | None:
-    values = (metadata.get(key) for key in keys)
+def _first_string(metadata: Any, keys: Sequence[str]) -> str | None:
+    given = metadata if isinstance(metadata, Mapping) else {}
+    values = (given.get(key) for key in keys)
     found = next((value for value in values if isinstance(value, str) and value), None)
     # A stream that says it twice comes to "stopstop": LangChain joins texts of chunks.
     return found and found[: (found + found).index(found, 1)]

@@ -23,11 +23,6 @@ def names_of(models: Sequence[ChatRunnable]) -> list[str]:
 
     Raises:
         ConfigurationError: They are no list of chat models.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> names_of([FakeListChatModel(responses=["Paris"]).with_retry()])
-        ['FakeListChatModel']
     """
     if not isinstance(models, list | tuple):
         msg = f"expected other_models to be a list, got {type(models).__name__}"

@@ -90,6 +90,12 @@ _OPENAI = Provider(
     client_parses=True,
 )
 _HUGGING_FACE = ("langchain_huggingface.ChatHuggingFace",)
+_PIPELINE = Provider(
+    classes=_HUGGING_FACE,
+    temperature=None,
+    reports_finish_reason=False,
+    applies=_holds_pipeline,
+)
 
 DEFAULT = Provider(temperature_range=(0.0, math.inf), reports_finish_reason=False)
 """Row of every class that no other row names."""
@@ -129,19 +135,8 @@ PROVIDERS: tuple[Provider, ...] = (
         logprobs=True,
     ),
     # A pipeline has its temperature inside: TransformersChatModel draws from it.
-    Provider(
-        classes=_HUGGING_FACE,
-        temperature=None,
-        reports_finish_reason=False,
-        greedy=True,
-        applies=_holds_greedy_pipeline,
-    ),
-    Provider(
-        classes=_HUGGING_FACE,
-        temperature=None,
-        reports_finish_reason=False,
-        applies=_holds_pipeline,
-    ),
+    replace(_PIPELINE, greedy=True, applies=_holds_greedy_pipeline),
+    _PIPELINE,
     Provider(classes=_HUGGING_FACE, logprobs=True),
     Provider(classes=("langchain_fireworks.ChatFireworks",), n="n", logprobs=True),
     Provider(
@@ -161,13 +156,7 @@ PROVIDERS: tuple[Provider, ...] = (
 def provider_of(
     model: BaseChatModel, options: Mapping[str, Any], *, own: Provider | None = None
 ) -> Provider:
-    """Return the row for a model and the options of a call.
-
-    Args:
-        model: The chat model.
-        options: Those of the call.
-        own: The user's own row, which comes first.
-    """
+    """Return the row for a model and a call's options; the user's own comes first."""
     if own is not None and not own.classes:
         return own
     rows = PROVIDERS if own is None else (own, *PROVIDERS)

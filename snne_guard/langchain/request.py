@@ -14,7 +14,7 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel
 
 from snne_guard.engine import (
@@ -24,16 +24,15 @@ from snne_guard.engine import (
     Request,
     Response,
     asks_for_schema,
-    is_partial,
-    may_act,
     options_for,
+    request_of,
 )
 from snne_guard.engine.options import narrows
 from snne_guard.engine.protocol import TOP_LOGPROBS
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import FIELDS, STREAMS
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.messages import as_message, question_of, reply_of
+from snne_guard.langchain.messages import as_message, reply_of
 from snne_guard.langchain.providers import FOR_TRACERS, Provider
 from snne_guard.langchain.wrappers import ModelTree, Target
 from snne_guard.settings import GuardSettings
@@ -59,24 +58,12 @@ def engine_request(
 ) -> Request:
     """Return what the engine is asked in one call.
 
-    Args:
-        inside: The guarded model, with the options of the call.
-        messages: The conversation.
-        settings: The options of the guard.
-        state: What its calls share, with those of its copies.
-        observers: Who gets the assessments.
-        others: The other models, by name.
-        structured: Whether calls are a form of the answer, or those that are.
-        run: The guard's run.
-        answer: An answer that exists already.
-
     Raises:
         ConfigurationError: An other model lacks the tools or the schema of the model.
     """
-    levels = inside.levels
-    context = _of_call(run, "snne_guard_context")
+    metadata = {} if run is None else run.metadata or {}
     for name, other in others.items():
-        lacks = [] if structured is True else _lacking(levels, other.levels)
+        lacks = structured is not True and _lacking(inside.levels, other.levels)
         if lacks:
             msg = (
                 f"the other model {name!r} has no {lacks[0]}, and the guarded one has: "
@@ -84,29 +71,26 @@ def engine_request(
                 "both models; in create_agent, ask for a schema by ToolStrategy"
             )
             raise ConfigurationError(msg)
-    return Request(
+    human = [message for message in messages if isinstance(message, HumanMessage)]
+    drawn = None
+    if answer is not None:
+        given = as_message(answer)
+        drawn = Response(replies=(reply_of(given),), raw=given)
+    return request_of(
+        messages,
         settings=settings,
         state=state,
-        capabilities=inside.capabilities,
-        keys=tuple(target.key for target in inside.targets),
-        question=state.question(
-            _chosen_question(settings, messages, run), question_of(messages)
-        ),
-        tools_bound=any(level.get("tools") for level in levels),
+        question=metadata.get("snne_guard_question"),
+        last=str(human[-1].text) if human else None,
+        context=metadata.get("snne_guard_context"),
         structured=structured,
-        context=settings.context_of(messages, context),
-        schema=any(map(asks_for_schema, levels)),
-        side_effects=any(map(may_act, levels)),
-        partial=any(map(is_partial, levels)),
-        retry=not inside.retries_itself,
         others_retried=frozenset(
             name for name, other in others.items() if not other.retries_itself
         ),
-        model=inside.named.get("model"),
-        answer=None if answer is None else _response(as_message(answer)),
+        answer=drawn,
         observers=observers,
-        answer_settings=inside.answer_settings | settings.settings_of_call(context),
         run_id=None if run is None else str(run.run_id),
+        **inside.asks,
     )
 
 
@@ -118,25 +102,6 @@ def _lacking(
     schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
     found = {"tools": tools, "schema": schema}
     return [name for name, has in found.items() if has == [True, False]]
-
-
-def _response(message: AIMessage) -> Response:
-    return Response(replies=(reply_of(message),), raw=message)
-
-
-def _of_call(run: Run, name: str) -> object:
-    """Return what the application gives for one call by its metadata."""
-    return None if run is None else (run.metadata or {}).get(name)
-
-
-def _chosen_question(
-    settings: GuardSettings, messages: list[BaseMessage], run: Run
-) -> object:
-    """Return the question as the application gives it, None where it does not."""
-    chosen = _of_call(run, "snne_guard_question")
-    if chosen is None and settings.question is not None:
-        return settings.question(messages)
-    return chosen
 
 
 # -- Of the model ----------------------------------------------------------------------
@@ -200,7 +165,7 @@ def request_for(
     given = {name: kwargs[name] for name in kwargs if name not in not_sent}
     if draw.other_model is None:
         options = options_for(draw, given, temperature=temperature)
-        fields = _fields_for(draw, model, temperature)
+        fields = {} if draw.role == "answer" else _fields_for(draw, model, temperature)
     else:
         options, fields = _own_settings(model, given, left_out)
     if temperature is not None and provider.temperature in type(model).model_fields:
@@ -216,7 +181,10 @@ def request_for(
     if "n" in optional:
         options[str(provider.n)] = draw.n
     copy = model.model_copy(update=fields)
-    options, schema = _without_parser(copy, options, provider)
+    parses = provider.client_parses and options.get("response_format") is not None
+    options, schema = (
+        _without_parser(copy, options, provider) if parses else (options, None)
+    )
     return ModelRequest(
         draw=draw,
         model=copy,
@@ -233,9 +201,7 @@ def request_for(
 def _fields_for(
     draw: Draw, model: BaseChatModel, temperature: float | None
 ) -> dict[str, Any]:
-    """Return fields as a draw takes them over; what it leaves out is None."""
-    if draw.role == "answer":
-        return {}
+    """Return fields as a sample takes them over; what it leaves out is None."""
     names = [
         name
         for name, field in type(model).model_fields.items()
@@ -268,10 +234,7 @@ def _without_parser(
     The client raises where a reply does not fit the schema or was cut off: that reply,
     and all others of the request, would be lost before anybody could assess them.
     """
-    wanted = options.get("response_format")
-    if wanted is None or not provider.client_parses:
-        return options, None
-    schema = None
+    schema, wanted = None, options["response_format"]
     if isinstance(wanted, type) and issubclass(wanted, BaseModel):
         schema, wanted = wanted, _json_schema(wanted)
     rest = {name: value for name, value in options.items() if name != "response_format"}

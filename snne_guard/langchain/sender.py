@@ -29,7 +29,6 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langsmith.run_helpers import tracing_context
 
 from snne_guard.engine import Draw, NoReplyError, Response, read_cost
-from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import (
     Rejections,
     Steps,
@@ -40,7 +39,7 @@ from snne_guard.engine.rejections import (
 from snne_guard.langchain.messages import (
     as_chunk,
     logprob_entries,
-    reply_of,
+    replies_in,
     whole_message,
     with_parsed,
     without_logprobs,
@@ -63,21 +62,6 @@ class LangChainSender:
 
     ``Response.raw`` of an answer is its ``AIMessage``, without log-probabilities that
     only the guard asked for.
-
-    Args:
-        model: The guarded model, with the options of the call.
-        messages: The whole conversation.
-        others: The other models, by name.
-        rejections: What models are known to reject; one object per guard.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> from langchain_core.messages import HumanMessage
-        >>> model = FakeListChatModel(responses=["Paris"])
-        >>> question = HumanMessage("The capital of France?")
-        >>> sender = LangChainSender(ModelTree(model), [question])
-        >>> sender.send(Draw(role="answer")).first.text
-        'Paris'
     """
 
     def __init__(
@@ -97,14 +81,11 @@ class LangChainSender:
 
     def send(self, draw: Draw) -> Response:
         """Send one draw and wait for its response; the model's own error is raised."""
-        (request, result), failed = run_steps(self._steps(draw), _call_model)
-        return with_failed(self._response(request, result), failed)
+        return self._response(*run_steps(self._steps(draw), _call_model))
 
     async def asend(self, draw: Draw) -> Response:
         """Send one draw from a task."""
-        sent = await arun_steps(self._steps(draw), _acall_model)
-        (request, result), failed = sent
-        return with_failed(self._response(request, result), failed)
+        return self._response(*await arun_steps(self._steps(draw), _acall_model))
 
     def stream(self, draw: Draw) -> Generator[Chunk]:
         """Stream the answer, once; in one chunk where the model does not stream."""
@@ -136,7 +117,7 @@ class LangChainSender:
             generation_info=whole.generation_info,
         )
         result = ChatResult(generations=[generation])
-        return with_failed(self._response(request, result), failed)
+        return self._response((request, result), failed)
 
     def _passed_on(self, chunk: Chunk, request: ModelRequest) -> Chunk:
         """Keep a chunk, and return it as the application gets it."""
@@ -155,7 +136,9 @@ class LangChainSender:
         The tree carries out the wrappers; for each model inside ``without_rejected``
         yields requests; ``run_steps`` sends what is yielded, and waits.
         """
-        messages = convert_to_messages(draw.conversation(self._messages))
+        messages: Sequence[BaseMessage] = self._messages
+        if draw.view is not None or draw.turns:
+            messages = convert_to_messages(draw.conversation(messages))
 
         def ask(target: Target) -> Steps[Sent]:
             make = partial(request_for, draw, target, messages, stream=stream)
@@ -164,16 +147,16 @@ class LangChainSender:
         other = draw.other_model
         return (self._model if other is None else self._others[other]).steps(ask)
 
-    def _response(self, request: ModelRequest, result: ChatResult) -> Response:
-        messages = [whole_message(each, result) for each in result.generations]
-        if not messages:
+    def _response(self, sent: Sent, failed: int) -> Response:
+        request, result = sent
+        reported = request.provider.reports_finish_reason
+        first, replies = replies_in(result, reports_finish_reason=reported)
+        if first is None:
             raise NoReplyError
-        first, reported = messages[0], request.provider.reports_finish_reason
-        replies = [reply_of(each, reports_finish_reason=reported) for each in messages]
         usage = getattr(first, "usage_metadata", None)
         response = Response(
             replies=tuple(replies),
-            cost=read_cost(replies, usage),
+            cost=read_cost(replies, usage, failed=failed),
             temperature_set=request.temperature_set,
             rejected=request.rejected,
             greedy=request.provider.greedy and not request.temperature_set,
@@ -184,7 +167,7 @@ class LangChainSender:
             return replace(response, p_correct=p_correct)
         if request.draw.role != "answer":
             return response
-        raw = with_parsed(first, request.schema)
+        raw = first if request.schema is None else with_parsed(first, request.schema)
         raw = without_logprobs(raw) if "logprobs" in request.optional else raw
         return replace(response, replies=response.replies[:1], raw=raw)
 

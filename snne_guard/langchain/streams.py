@@ -1,38 +1,15 @@
-"""An answer that cannot be withheld, as a stream with the assessment on its end."""
+"""An answer as a stream: its chunks, and the one with the assessment on its end."""
 
 from __future__ import annotations
-
-from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, closing
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 
-from snne_guard import engine
-from snne_guard.engine import Outcome, Request
+from snne_guard.engine import Outcome
 from snne_guard.langchain.delivery import KEY, Record, usage_of
-from snne_guard.langchain.sender import LangChainSender
 
 
-def streamed(
-    request: Request, sender: LangChainSender
-) -> Generator[ChatGenerationChunk]:
-    """Carry out a call in threads, and yield what the application gets of it."""
-    with closing(engine.stream(request, sender)) as items:
-        for item in items:
-            yield _delivered(item)
-
-
-async def astreamed(
-    request: Request, sender: LangChainSender
-) -> AsyncGenerator[ChatGenerationChunk]:
-    """Carry out a call in tasks, as ``streamed`` does in threads."""
-    async with aclosing(engine.astream(request, sender)) as items:
-        async for item in items:
-            yield _delivered(item)
-
-
-def _delivered(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
+def chunk_of(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
     """Return what is delivered for a chunk of the answer, or for how the call ended.
 
     The chunk for the end has the assessment and the usage of all draws, so the others

@@ -24,16 +24,8 @@ def guarded_chain(
 ) -> AnyRunnable | None:
     """Return what a model makes of ``with_structured_output``, its first step guarded.
 
-    Args:
-        model: The guarded model, perhaps in wrappers.
-        bind: Returns the guard with bound options, in the place of the step that asks
-            the model.
-        schema: What ``with_structured_output`` takes.
-        **options: Further options of it.
-
-    Returns:
-        The chain with its own parser; None where it cannot be taken apart, or where
-        several models are asked in different ways.
+    ``bind`` returns the guard with bound options. None where the chain cannot be taken
+    apart, or where several models are asked in different ways.
     """
     chains: list[tuple[BaseChatModel, AnyRunnable]] = []
 

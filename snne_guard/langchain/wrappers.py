@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -18,7 +17,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 
 from snne_guard.engine import ProviderCapabilities, answer_settings
-from snne_guard.engine.options import option_key
+from snne_guard.engine.options import asked_of, option_key
 from snne_guard.engine.rejections import Steps, Wait
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.providers import Provider, parameters_of, provider_of
@@ -39,29 +38,17 @@ class Target:
         provider: Its row in the table.
         fields: Those of the model; ``dict(model)`` takes six times as long.
         parameters: The parameters that it takes, as far as is known beforehand.
+        name: Name of the model, None where it has none.
         key: Under which is remembered what the model rejects of such a request.
     """
 
     model: BaseChatModel
     options: Mapping[str, Any]
     provider: Provider
-    fields: Mapping[str, Any] = field(init=False, repr=False)
-    parameters: frozenset[str] = field(init=False)
-    key: Hashable = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        # Once for a call, whose every draw asks for them.
-        model, set_field = self.model, partial(object.__setattr__, self)
-        set_field("fields", {**vars(model), **(model.model_extra or {})})
-        set_field("parameters", parameters_of(model, self.provider, self.options))
-        options = option_key([self.fields, self.options])
-        set_field("key", (type(model), self.name, options))
-
-    @property
-    def name(self) -> str | None:
-        """Name of the model, None where it has none."""
-        names = (getattr(self.model, name, None) for name in ("model_name", "model"))
-        return next((name for name in names if isinstance(name, str)), None)
+    fields: Mapping[str, Any] = field(repr=False)
+    parameters: frozenset[str]
+    name: str | None
+    key: Hashable = field(repr=False)
 
     @property
     def answer_settings(self) -> dict[str, Any]:
@@ -92,11 +79,6 @@ _Node = Target | _Retried | _Alternatives
 class ModelTree:
     """The chat models inside wrappers, each with its options and its provider.
 
-    Args:
-        runnable: A chat model, or wrappers around one or several.
-        options: Options of the call, which override bound ones.
-        provider: The user's own row of the table.
-
     Attributes:
         targets: The models, in the order in which they are tried.
 
@@ -125,7 +107,21 @@ class ModelTree:
     def _walked(self, runnable: ChatRunnable, options: Mapping[str, Any]) -> _Node:
         if isinstance(runnable, BaseChatModel):
             provider = provider_of(runnable, options, own=self._provider)
-            target = Target(model=runnable, options=options, provider=provider)
+            fields = {**vars(runnable), **(runnable.model_extra or {})}
+            name = getattr(runnable, "model_name", None)
+            if not isinstance(name, str):
+                name = getattr(runnable, "model", None)
+                name = name if isinstance(name, str) else None
+            # Once for a call, whose every draw asks for them.
+            target = Target(
+                model=runnable,
+                options=options,
+                provider=provider,
+                fields=fields,
+                parameters=parameters_of(runnable, provider, options),
+                name=name,
+                key=(type(runnable), name, option_key([fields, options])),
+            )
             self.targets.append(target)
             return target
         if isinstance(runnable, RunnableWithFallbacks):
@@ -141,8 +137,8 @@ class ModelTree:
     @property
     def capabilities(self) -> ProviderCapabilities:
         """What can be asked of every model."""
-        taken = [target.parameters for target in self.targets]
-        return ProviderCapabilities.of(frozenset.intersection(*taken))
+        taken = frozenset.intersection(*(each.parameters for each in self.targets))
+        return ProviderCapabilities(n="n" in taken, logprobs="logprobs" in taken)
 
     @property
     def levels(self) -> list[Mapping[str, Any]]:
@@ -154,11 +150,15 @@ class ModelTree:
     def answer_settings(self) -> dict[str, Any]:
         """What the answer is drawn with, as far as all models agree on it."""
         first, *others = [target.answer_settings for target in self.targets]
-        return {
-            name: value
-            for name, value in first.items()
-            if all((name, value) in other.items() for other in others)
-        }
+        return (
+            first
+            if not others
+            else {
+                name: value
+                for name, value in first.items()
+                if all((name, value) in other.items() for other in others)
+            }
+        )
 
     @property
     def named(self) -> dict[str, Any]:
@@ -175,12 +175,24 @@ class ModelTree:
         """
         return _retries_itself(self._root)
 
-    def steps(self, ask: Callable[[Target], Steps[Result]]) -> Steps[Result]:
-        """Return the requests of one draw, as the wrappers would have them sent.
+    @property
+    def asks(self) -> dict[str, Any]:
+        """What models and options say of a call, as fields of a ``Request``."""
+        levels = self.levels
+        return {
+            "capabilities": self.capabilities,
+            "keys": tuple(target.key for target in self.targets),
+            "tools_bound": any(level.get("tools") for level in levels),
+            "retry": not self.retries_itself,
+            "model": self.named.get("model"),
+            "answer_settings": self.answer_settings,
+            **asked_of(levels),
+        }
 
-        Args:
-            ask: Returns the requests to one model.
-        """
+    def steps(self, ask: Callable[[Target], Steps[Result]]) -> Steps[Result]:
+        """Return the requests of one draw, as the wrappers would have them sent."""
+        if isinstance(self._root, Target):
+            return ask(self._root)
         return _carried_out(self._root, ask)
 
 
@@ -220,16 +232,7 @@ def _carried_out(node: _Node, ask: Callable[[Target], Steps[Result]]) -> Steps[R
 
 
 def labels_of(runnable: ChatRunnable) -> tuple[list[str], dict[str, Any]]:
-    """Return the tags and the metadata that a model's own runs have in its wrappers.
-
-    Of several models the first counts.
-
-    Example:
-        >>> from langchain_core.language_models import FakeListChatModel
-        >>> model = FakeListChatModel(responses=["Paris"], tags=["capitals"])
-        >>> labels_of(model.with_config(tags=["nostream"]))[0]
-        ['capitals', 'nostream']
-    """
+    """Return the tags and metadata of the first model's own runs in its wrappers."""
     if isinstance(runnable, RunnableWithFallbacks):
         return labels_of(runnable.runnable)
     own: Mapping[str, Any] = {}
@@ -247,14 +250,7 @@ def labels_of(runnable: ChatRunnable) -> tuple[list[str], dict[str, Any]]:
 def rebuild(
     wrapper: ChatRunnable, change: Callable[[BaseChatModel], ChatRunnable]
 ) -> ChatRunnable:
-    """Return the same wrappers around changed chat models.
-
-    Args:
-        wrapper: A chat model, or wrappers around one or several.
-        change: Called with each chat model; returns what takes its place.
-
-    Returns:
-        New wrappers with the same options; ``wrapper`` itself is left as it is.
+    """Return the same wrappers around changed chat models; ``wrapper`` stays as it is.
 
     Raises:
         ConfigurationError: If there is anything else than a chat model inside.

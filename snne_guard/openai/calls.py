@@ -15,11 +15,10 @@ from snne_guard.engine import (
     ProviderCapabilities,
     Request,
     Response,
-    asks_for_schema,
-    is_partial,
-    may_act,
     read_reply,
+    request_of,
 )
+from snne_guard.engine.options import asked_of
 from snne_guard.engine.tasks import in_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
@@ -52,9 +51,7 @@ class _Guard:
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Request, OpenAISender]:
         """Return what a driver needs: the engine's request, and its sender."""
-        state, settings, body = self.state, self.settings, request.body
-        messages = request.api.messages(body)
-        chosen = None if settings.question is None else settings.question(messages)
+        state, body, taken = self.state, request.body, request.api.parameters
         given = None
         if answer is not None:
             given = Response(replies=(read_reply(text=answer, finish_reason="stop"),))
@@ -62,17 +59,18 @@ class _Guard:
         sender = OpenAISender(
             self.client, request, rejections=state.rejections, others=others
         )
-        engine_request = Request(
-            settings=settings,
+        engine_request = request_of(
+            request.api.messages(body),
+            settings=self.settings,
             state=state,
-            capabilities=ProviderCapabilities.of(request.api.parameters),
+            last=request.question,
+            context=request.context,
+            answer_settings=request.answer_settings,
+            capabilities=ProviderCapabilities(
+                n="n" in taken, logprobs="logprobs" in taken
+            ),
             keys=(sender.key,),
-            question=state.question(chosen, request.question),
             tools_bound=bool(body.get("tools") or body.get("functions")),
-            context=settings.context_of(messages, request.context),
-            schema=asks_for_schema(body),
-            side_effects=may_act(body),
-            partial=is_partial(body),
             retry=not self.client.max_retries,  # one layer retries
             others_retried=frozenset(
                 name
@@ -82,8 +80,7 @@ class _Guard:
             model=request.model,
             answer=given,
             observers=self.observers,
-            answer_settings=request.answer_settings
-            | settings.settings_of_call(request.context),
+            **asked_of([body]),
         )
         return engine_request, sender
 

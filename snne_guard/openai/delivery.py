@@ -30,12 +30,7 @@ def delivered(
 ) -> ApiObject:
     """Return what the application gets, with the assessment on it.
 
-    Args:
-        request: What was asked.
-        outcome: How the call ended; its replacement is what the fallback gave, where
-            that is to answer.
-        refusal: What a refusal says.
-        refusal_as: Where it says so if no JSON was asked for.
+    The outcome's replacement is what the fallback gave, where that is to answer.
 
     Raises:
         BaseException: What is raised in place of an answer.

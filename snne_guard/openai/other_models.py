@@ -80,13 +80,7 @@ def request_to(request: ApiRequest, model: str, *, client: Any) -> ApiRequest:  
     """Return what another model is asked: the conversation, and the answer's form.
 
     Its limit of tokens and what ends its answer are left out where it does not take
-    them.
-
-    Args:
-        request: The user's own.
-        model: Name of the other model.
-        client: Its own client; None: the guarded one's, which sends the headers of the
-            call as well.
+    them. Without a client of its own the headers of the call are sent as well.
     """
     body = {
         name: value

@@ -31,12 +31,7 @@ class OpenAISender:
 
     A server that rejects the temperature, the log-probabilities or ``n`` is asked
     again without, in the same draw; what it rejected is remembered in ``rejections``.
-
-    Args:
-        client: ``OpenAI`` or ``AsyncOpenAI``; its own retries and time limits hold.
-        request: What the user asked for.
-        rejections: What servers are known to reject.
-        others: The senders to other models, by their names.
+    The client's own retries and time limits hold.
     """
 
     def __init__(
@@ -56,25 +51,17 @@ class OpenAISender:
         self._failed_before_stream = 0
 
     def send(self, draw: Draw, /) -> Response:
-        """Send one request and wait for its response.
-
-        Raises:
-            Exception: What the client raises, or a ``NoReplyError`` where there is no
-                reply in the answer.
-        """
+        """Send one request and wait; the client's own error is raised."""
         if draw.other_model is not None:
             return self._others[draw.other_model].send(replace(draw, other_model=None))
-        (request, answer), failed = run_steps(self._steps(draw), self._post)
-        return with_failed(self._response(draw, request, answer), failed)
+        return self._response(draw, *run_steps(self._steps(draw), self._post))
 
     async def asend(self, draw: Draw, /) -> Response:
         """Do the same without blocking the event loop."""
         if draw.other_model is not None:
             other = self._others[draw.other_model]
             return await other.asend(replace(draw, other_model=None))
-        sent = await arun_steps(self._steps(draw), self._post)
-        (request, answer), failed = sent
-        return with_failed(self._response(draw, request, answer), failed)
+        return self._response(draw, *await arun_steps(self._steps(draw), self._post))
 
     def stream(self, draw: Draw, /) -> Generator[Any]:
         """Send the request for the answer and yield the parts of its stream."""
@@ -94,8 +81,8 @@ class OpenAISender:
 
     def streamed_answer(self) -> Response:
         """Return the answer that the parts of its stream made up."""
-        response = self._read(self._api.join(self._streamed_parts))
-        return with_failed(response, self._failed_before_stream)
+        whole = self._api.join(self._streamed_parts)
+        return self._read(whole, self._failed_before_stream)
 
     # -- Requests ----------------------------------------------------------------------
 
@@ -157,21 +144,25 @@ class OpenAISender:
             remove_logprobs(part)
         return part
 
-    def _response(self, draw: Draw, request: ApiRequest, answer: ApiObject) -> Response:
-        if draw.role == "answer":
+    def _response(
+        self, draw: Draw, sent: tuple[ApiRequest, ApiObject], failed: int
+    ) -> Response:
+        request, answer = sent
+        is_answer = draw.role == "answer"
+        if is_answer:
             keep_first_choice(answer)
-            response = self._read(answer)
+        response = self._read(answer, failed)
+        if is_answer:
             if "logprobs" in request.optional:
                 remove_logprobs(answer)
             return response
-        response = self._read(answer)
         return replace(
             response,
             raw=None,
             temperature_set="temperature" in request.optional,
             rejected=request.rejected,
             p_correct=read_self_check(
-                response.first,
+                response.replies[0],
                 self._api.logprobs(answer),
                 form=form_of(draw.turns[-1]),
             )
@@ -179,8 +170,8 @@ class OpenAISender:
             else None,
         )
 
-    def _read(self, answer: object) -> Response:
+    def _read(self, answer: object, failed: int) -> Response:
         response = self._api.read(answer)
         if not response.replies:
             raise NoReplyError
-        return response
+        return with_failed(response, failed)

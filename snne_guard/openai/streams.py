@@ -27,11 +27,8 @@ class GuardedStream(openai.Stream[Any]):
 
     If the answer may be withheld, nothing comes before the decision. Closing the stream
     ends the samples too. Of its HTTP ``response`` only ``close`` is there, and of what
-    ``with_streaming_response`` gives only ``parse``.
-
-    Args:
-        parts: What it yields. The first part is waited for, so that a request that
-            fails raises where it is sent.
+    ``with_streaming_response`` gives only ``parse``. The first part is waited for, so
+    that a request that fails raises where it is sent.
     """
 
     def __init__(self, parts: Generator[Any]) -> None:
@@ -49,12 +46,7 @@ class GuardedStream(openai.Stream[Any]):
 
 
 class AsyncGuardedStream(openai.AsyncStream[Any]):
-    """A stream of a guarded client for tasks, as ``GuardedStream``.
-
-    Args:
-        first: The first part, None if there is none.
-        parts: What comes after it.
-    """
+    """A stream of a guarded client for tasks, whose ``first`` part has come."""
 
     def __init__(self, first: object, parts: AsyncGenerator[Any]) -> None:
         # Neither refers to the stream, so that one that is dropped ends its requests.
@@ -88,14 +80,7 @@ class StreamEnd:
         self._held: list[Any] = []
 
     def pass_on(self, item: object) -> list[Any]:
-        """Return what the application gets for an item of the driver's stream.
-
-        Args:
-            item: A part of the answer, or the outcome, which comes last.
-
-        Raises:
-            BaseException: What the answer failed with.
-        """
+        """Return what is delivered for an item; the outcome is last, or raises."""
         if isinstance(item, Outcome):
             if item.error is not None:
                 raise item.error
@@ -108,12 +93,7 @@ class StreamEnd:
 
 
 def parts_of(request: ApiRequest, answer: ApiObject) -> list[Any]:
-    """Return what is delivered as the parts of a stream, the last with the assessment.
-
-    Args:
-        request: What was asked.
-        answer: What ``delivered`` returned.
-    """
+    """Return what is delivered as parts of a stream, the last with the assessment."""
     fields = answer.to_dict(warnings=False)
     record = fields.pop("snne_guard")
     chat = request.api.name == "chat"
