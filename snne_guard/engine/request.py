@@ -10,7 +10,7 @@ from typing import Any
 
 from snne_guard.engine.limiter import Limiter
 from snne_guard.engine.observers import Observers
-from snne_guard.engine.protocol import Response
+from snne_guard.engine.protocol import Draw, Response
 from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings, is_disabled
