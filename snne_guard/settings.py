@@ -298,7 +298,7 @@ class GuardSettings:
                 )
                 raise ConfigurationError(msg)
         for name in self.other_models:
-            _check_kind(name, str, what="the name of an other model")
+            _check_kind(name, str, what="the name of another model")
         self._set("other_models", tuple(self.other_models))
         if len({*self.other_models}) < len(self.other_models):
             names = ", ".join(self.other_models)

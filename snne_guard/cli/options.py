@@ -84,7 +84,7 @@ OtherPrices = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=INPUT,OUTPUT[,CACHED]",
-        help="The same for an other model. Repeatable.",
+        help="The same for another model. Repeatable.",
     ),
 ]
 

@@ -71,7 +71,7 @@ def engine_request(
         answer: An answer that exists already.
 
     Raises:
-        ConfigurationError: An other model lacks the tools or the schema of the model.
+        ConfigurationError: Another model lacks the tools or the schema of the model.
     """
     levels = inside.levels
     context = _of_call(run, "snne_guard_context")

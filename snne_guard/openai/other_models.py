@@ -52,7 +52,7 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
         own = given.client if isinstance(given, OtherModel) else None
         name: Any = given.model if isinstance(given, OtherModel) else given
         if not isinstance(name, str):
-            msg = f"expected the name of an other model, got {type(name).__name__}"
+            msg = f"expected the name of another model, got {type(name).__name__}"
             raise ConfigurationError(msg)
         bare = isinstance(own, kind) and not hasattr(own, "_snne_guard")
         if own is not None and not bare:

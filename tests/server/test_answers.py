@@ -109,7 +109,7 @@ def test_another_model_of_a_policy_is_asked_with_its_own_key(
         ({"upstream": "ftp://a/v1", "model": "a"}, "upstream"),
         ({"upstream": "http://a/v1", "model": "a", "keys": "A"}, "keys"),
         ({"upstream": "http://a/v1", "model": "a", "key": "NONE"}, "variable NONE"),
-        (["a"], "expected the name of an other model, got list"),
+        (["a"], "expected the name of another model, got list"),
     ],
 )
 def test_another_model_that_makes_no_sense_is_refused(other: Any, message: str) -> None:
