@@ -222,6 +222,13 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_loads_a_picture_or_font_from_the_web(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"!\[[^\]]*\]\(https?:|src(?:set)?=\"https?:", text)
+    assert "font: false" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
 def test_llms_txt_names_every_page_as_the_site_serves_it() -> None:
     text = (DOCS / "llms.txt").read_text(encoding="utf-8")
     named = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S", text, re.MULTILINE)
