@@ -36,14 +36,8 @@ def as_numbers(
 ) -> FloatArray:
     """Return numbers from ``least`` to ``most``, at least one; NaN is refused.
 
-    Args:
-        values: The numbers.
-        what: What messages call them.
-        shape: The size of each axis; a letter stands for any size, and the same letter
-            for the same size. None: any shape.
-        least: The smallest number. By default, infinite ones are refused.
-        most: The largest.
-        rounding: How far outside a number may lie; it is clipped.
+    In ``shape`` a letter stands for any size, and the same letter for the same size.
+    What lies outside by no more than ``rounding`` is clipped.
     """
     array: FloatArray | None = None
     # Not numpy's own error, which may quote a text.
@@ -81,10 +75,7 @@ def _has_shape(sizes: Sequence[int], shape: Sequence[int | str]) -> bool:
 
 
 def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
-    """Return the matrix of ``n`` texts: symmetric, in [0, 1], diagonal 1.
-
-    The diagonal is set to 1 whatever it was: a text is like itself.
-    """
+    """Return the matrix of ``n`` texts: symmetric, in [0, 1], diagonal set to 1."""
     matrix = as_numbers(values, what="similarity", shape=(n, n), least=0, most=1)
     np.fill_diagonal(matrix, 1.0)
     if np.abs(matrix - matrix.T).max() > _ROUNDING:
@@ -95,14 +86,8 @@ def as_similarity(values: ArrayLike, /, *, n: int) -> FloatArray:
 
 def as_logprobs(values: ArrayLike, /, *, what: str, n: int | str = "n") -> FloatArray:
     """Return ``(n,)`` natural log-probabilities, at most 0; ``-inf`` is one."""
-    return as_numbers(
-        values,
-        what=what,
-        shape=(n,),
-        least=-math.inf,
-        most=0.0,
-        rounding=_LOGPROB_ROUNDING,
-    )
+    limits = {"least": -math.inf, "most": 0.0, "rounding": _LOGPROB_ROUNDING}
+    return as_numbers(values, what=what, shape=(n,), **limits)
 
 
 def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
@@ -110,25 +95,14 @@ def as_token_logprobs(lists: Sequence[ArrayLike], /) -> list[FloatArray]:
     if not len(lists):
         msg = "expected token_logprobs of at least one answer, got none"
         raise InputError(msg)
-    return [
-        as_logprobs(tokens, what=f"token_logprobs of answer {position}")
-        for position, tokens in enumerate(lists)
-    ]
+    what = "token_logprobs of answer {}"
+    return [as_logprobs(row, what=what.format(k)) for k, row in enumerate(lists)]
 
 
 def as_entailment(values: ArrayLike, /, *, n: int | str = "n") -> FloatArray:
-    """Return ``(n, n, 3)`` probabilities in which every text entails itself.
-
-    Those of a pair add up to 1.
-    """
-    table = as_numbers(
-        values,
-        what="entailment",
-        shape=(n, n, 3),
-        least=0,
-        most=1,
-        rounding=_SUM_ROUNDING,
-    )
+    """Return ``(n, n, 3)`` probabilities in which every text entails itself."""
+    limits = {"least": 0, "most": 1, "rounding": _SUM_ROUNDING}
+    table = as_numbers(values, what="entailment", shape=(n, n, 3), **limits)
     if np.abs(table.sum(axis=-1) - 1).max() > _SUM_ROUNDING:
         msg = "expected entailment to add up to 1, got another sum"
         raise InputError(msg)
@@ -142,10 +116,8 @@ def as_equivalence(values: ArrayLike, /, *, n: int | str = "n") -> BoolArray:
     relation = np.asarray(values)
     is_square = relation.size and _has_shape(relation.shape, (n, n))
     if not is_square or relation.dtype != np.bool_:
-        msg = (
-            f"expected ({n}, {n}) booleans of which texts mean the same, "
-            f"got {relation.dtype} of shape {relation.shape}"
-        )
+        given = f"{relation.dtype} of shape {relation.shape}"
+        msg = f"expected ({n}, {n}) booleans of which texts mean the same, got {given}"
         raise InputError(msg)
     if (relation != relation.T).any():
         msg = "expected a symmetric relation, got one that is not"
@@ -157,10 +129,8 @@ def as_cluster_ids(values: ArrayLike, /) -> list[int]:
     """Return cluster ids as whole numbers, at least one."""
     ids = np.asarray(values)
     if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
-        msg = (
-            "expected (n,) cluster ids as whole numbers, n >= 1, "
-            f"got {ids.dtype} of shape {ids.shape}"
-        )
+        given = f"{ids.dtype} of shape {ids.shape}"
+        msg = f"expected (n,) cluster ids as whole numbers, n >= 1, got {given}"
         raise InputError(msg)
     listed: list[int] = ids.tolist()
     return listed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from snne_guard.cost import Cost, RequestCost
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.recorded_calls import DRAWN, drawn_fields
+from snne_guard.evaluation.recorded_calls import DRAWN, drawing_of, drawn_fields
 from snne_guard.evaluation.recorder import RecordingRun, failure
 from snne_guard.evaluation.recordings import Question, Recording
 from snne_guard.evaluation.scoring import score_record, score_recording
@@ -71,17 +71,11 @@ def record(
     Raises:
         MissingExtraError: Ray is not installed.
         ConfigurationError: An option makes no sense.
-
-    Example:
-        >>> questions = ray.data.read_json("questions.jsonl")  # doctest: +SKIP
-        >>> rows = record(questions, model=lambda: ChatOpenAI())  # doctest: +SKIP
-        >>> rows.write_parquet("recording")  # doctest: +SKIP
     """
     ray = _ray()
-    n = 1 + samples + bool(options.get("self_check"))
     guarding = {
         "schedule": "answer_first",
-        "n": n,
+        "n": 1 + samples + bool(options.get("self_check")),
         "max_concurrency": max_concurrency,
         **options,
     }
@@ -117,8 +111,7 @@ def score(
     Args:
         dataset: Rows of a recording, as ``record`` returns them.
         method: As for ``snne_guard.score``.
-        similarity: Likewise; the model of a name such as ``"nli:MODEL"`` is loaded once
-            in each process.
+        similarity: Likewise; a model is loaded once in each process.
         include_answer: Whether the answer is scored beside its samples.
         num_cpus: CPUs for a task.
         num_gpus: GPUs for a task.
@@ -129,22 +122,13 @@ def score(
 
     Raises:
         MissingExtraError: Ray is not installed.
-
-    Example:
-        >>> rows = score(ray.data.read_parquet("recording"))  # doctest: +SKIP
-        >>> rows.take(1)[0]["snne_guard"]["uncertainty"]  # doctest: +SKIP
-        0.31
     """
     _ray()
-    options = {
-        "method": method,
-        "similarity": similarity,
-        "include_answer": include_answer,
-    }
+    given = {"similarity": similarity, "include_answer": include_answer}
     return dataset.map_batches(
         _scored,
         batch_size=_SCORED_AT_ONCE,
-        fn_kwargs=options,
+        fn_kwargs={"method": method, **given},
         num_cpus=num_cpus,
         num_gpus=num_gpus,
         batch_format="pyarrow",
@@ -181,25 +165,13 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
 def recorded_settings(
     guard: SNNEGuard, *, messages: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return how a guard draws, as each line of a recording has it.
-
-    Args:
-        guard: The guard that asks.
-        messages: Sent before each question.
-    """
+    """Return how a guard draws, as each line of a recording has it."""
     from snne_guard.langchain.wrappers import ModelTree
 
-    settings, tree = guard.settings, ModelTree(guard.guarded)
-    return {
-        **tree.named,
-        "temperature": settings.temperature,
-        "samples": settings.n_samples,
-        "system": next((text for role, text in messages if role == "system"), None),
-        "self_check": settings.self_check_used and settings.self_check_used.prompt,
-        "views": [view.name for view in settings.drawn_views] or None,
-        "other_models": [*settings.other_models] or None,
-        **tree.answer_settings,
-    }
+    tree = ModelTree(guard.guarded)
+    system = next((text for role, text in messages if role == "system"), None)
+    drawn = drawing_of(guard.settings)
+    return {**tree.named, "system": system, **drawn, **tree.answer_settings}
 
 
 class _Recorder:
@@ -240,14 +212,8 @@ class _Recorder:
 
     def _full_row(self) -> dict[str, Any]:
         """Return a row in which everything is known."""
-        reply = Reply(
-            text="",
-            token_logprobs=(-1.0,),
-            tokens=("",),
-            finish_reason="stop",
-            model="name",
-            refused=True,
-        )
+        said: Any = {"finish_reason": "stop", "model": "name", "refused": True}
+        reply = Reply(text="", token_logprobs=(-1.0,), tokens=("",), **said)
         full = Assessment(
             id="",
             answer=reply,
@@ -299,15 +265,8 @@ def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of s
         else score_record(score_recording(Recording.from_dict(row), **options))
         for row in table.to_pylist()
     ]
-    full = Score(
-        value=1.0,
-        uncertainty=0.5,
-        method="",
-        similarity="",
-        tau=1.0,
-        n=2,
-        reasons=("reason",),
-    )
+    names: Any = {"method": "", "similarity": "", "reasons": ("reason",)}
+    full = Score(value=1.0, uncertainty=0.5, tau=1.0, n=2, **names)
     rows = [{_SCORE: each} for each in scores]
     return _with_columns(table, rows, like={_SCORE: score_record(full)})
 

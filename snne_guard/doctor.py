@@ -28,8 +28,7 @@ _PROMPT = (
     "people do, in one sentence. This is request {number}."
 )
 _CAPITAL = "What is the capital of France? Answer in one word."
-_ANSWERS = ("Paris", "Madrid")
-"""A right answer and a wrong one."""
+_ANSWERS = ("Paris", "Madrid")  # right and wrong
 
 _EASY = (
     "What is the capital of France?",
@@ -46,14 +45,9 @@ _ONE_BY_ONE = "each sample takes a request of its own"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How a model behaves in one aspect.
+    """How a model behaves in one aspect, such as ``"variation"`` or ``"n"``.
 
-    Attributes:
-        aspect: What it is about, such as ``"variation"`` or ``"n"``.
-        status: The model does what it is asked, silently ignores it, rejects it, lacks
-            it, or does it wrongly.
-        message: The same in words, with the evidence.
-        fix: What to do before samples can be trusted; empty where they can.
+    ``fix`` is what to do before samples can be trusted; it is empty where they can.
     """
 
     aspect: str
@@ -64,13 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The findings about a model.
-
-    Attributes:
-        model: Name of the model, None where its replies carry none.
-        findings: One for each aspect.
-        cost: Requests, tokens and seconds of the examination.
-    """
+    """The findings about a model, which is None where its replies name none."""
 
     model: str | None
     findings: tuple[Finding, ...]
@@ -92,16 +80,9 @@ def examine(
 ) -> Report:
     """Ask a model for replies that must vary; say whether its samples can be trusted.
 
-    It takes four requests for one reply and one for three: each asks for something made
-    up, so that equal replies do not come by chance. Two more are self-checks, of a
-    right answer and of a wrong one.
-
-    Args:
-        sender: Makes the sender for a prompt.
-        capabilities: What the provider takes, as far as is known.
-
-    Raises:
-        Exception: The model's own error, where it does not answer at all.
+    Four requests for one reply and one for three ask for something made up, so that
+    equal replies do not come by chance. Two are self-checks, of a right answer and of a
+    wrong one. Where the model does not answer at all, its own error is raised.
     """
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
@@ -115,8 +96,7 @@ def examine(
         _tried(about, Draw(role="self_check", turns=(answer, prompt), logprobs=True))
         for answer in _ANSWERS
     ]
-    several_tried = [] if together is None else [together]
-    tried = [*singles, *several_tried, *self_checks]
+    tried = [*singles, *([together] if together else []), *self_checks]
     responses = [each for each in tried if isinstance(each, Response)]
     drawn = [*singles, together] if isinstance(together, Response) else singles
     samples = [sample for response in drawn for sample in response.replies]
@@ -141,16 +121,7 @@ def examine(
 def compare_words(
     sender: Callable[[str], Sender], other: Callable[[str], Sender], *, name: str
 ) -> tuple[Finding, Cost]:
-    """Ask two models five easy questions; say whether their words can be compared.
-
-    Args:
-        sender: Makes the sender of the guarded model for a prompt.
-        other: Makes that of the other model.
-        name: What the other model is called.
-
-    Returns:
-        The finding, and what the ten requests took.
-    """
+    """Ask two models easy questions; say whether their words compare, and the cost."""
     answer, cost, alike = Draw(role="answer"), Cost(), 0
     aspect = f"other model {name}"
     for question in _EASY:

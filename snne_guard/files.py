@@ -22,11 +22,7 @@ STRICT: dict[str, Any] = {"extra": "forbid", "strict": True, "allow_inf_nan": Fa
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
-    """Yield a stream whose bytes take the place of a file once the block succeeds.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Yield a stream whose bytes take the place of a file once the block succeeds."""
     target = Path(path).resolve()  # a link stays one
     partial = target.with_name(f".{target.name[:99]}.{secrets.token_hex(4)}")
     try:
@@ -44,20 +40,14 @@ def replace_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
 def json_object(
     content: bytes, *, number: Callable[[str], float] | None = None
 ) -> dict[str, Any]:
-    """Return the JSON object that some bytes are.
-
-    Args:
-        content: The bytes.
-        number: What makes a number, or NaN, of its text; None: as Python does.
+    """Return the JSON object that some bytes are; ``number`` reads numbers and NaN.
 
     Raises:
         InputError: They are something else. The message quotes nothing of them.
     """
     try:
-        text = content.decode("utf-8")
-        value = json.loads(
-            text, parse_int=number, parse_float=number, parse_constant=number
-        )
+        readers = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), number)
+        value = json.loads(content.decode("utf-8"), **readers)
     except UnicodeDecodeError as error:
         msg = f"expected UTF-8, but byte {error.start} is not"
         raise InputError(msg) from None
@@ -75,10 +65,7 @@ def json_object(
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the field and the message of pydantic's first problem.
-
-    Pydantic's own text quotes the input, which may be an answer.
-    """
+    """Return field and message of pydantic's first problem, without the input."""
     first = error.errors(include_url=False, include_input=False, include_context=False)
     place = ".".join(map(str, first[0]["loc"])) or "the object"
     problem = first[0]["msg"].removeprefix("Value error, ")

@@ -38,10 +38,6 @@ def without_secrets(text: str) -> str:
 
     It knows the values of environment variables that are named after a key, the usual
     shapes of keys, what follows a name such as ``api_key``, and passwords in addresses.
-
-    Example:
-        >>> without_secrets("401 from http://me:pw@host: bad 'api_key': 'abc'")
-        "401 from http://***@host: bad 'api_key': '***'"
     """
     for name, value in os.environ.items():
         named = name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))

@@ -51,30 +51,14 @@ _NUMBER = re.compile(
     r"(?<![\w.,/<>+\u00b1\u2212$\u20ac\u00a3-])(\d*[.,]?\d+)"
     r"(?: ?(%|\u066a|percent|per cent)| ?(?:/|out of) ?(100?))?(?![\w/+%\u00b0]|[.,]\d)"
 )
-_SCALE = re.compile(
-    r"\b(?:on )?(?:a |the )?scale (?:of|from) 0 ?(?:to|[-\u2013]) ?100\b"
-)
-_LIKELIHOOD = "likelihood|probability|confidence|certainty|chance"
-# What may stand before a number that is no mere part of a sentence: "The answer is 90"
-# says the answer again.
+# What may stand before it in its sentence: "The answer is 90" says the answer again.
 _BEFORE = re.compile(
-    r"(?:^|\n|[.!] )\W*(?:(?:about|around|approximately|approx|roughly|maybe|perhaps"
-    r"|probably|only|yes|i(?:'d| would) (?:say|estimate))\b\W*)*$"
-    rf"|\b(?:{_LIKELIHOOD})\W*(?:(?:level|score|that|the|this|my|answer|it"
-    r"|correct|right|being|is|of|at|about|around|approximately|roughly)\b\W*)*$"
+    r"(?:^|\n|[.!] )\W*(?:(?:about|around|approximately|roughly|perhaps|only|yes"
+    r"|i(?:'m| am|'d say| would say))\b\W*)*$"
+    r"|\b(?:likelihood|probability|confidence|certainty|chance)\W*(?:(?:level|score|that"
+    r"|the|this|my|answer|it|correct|right|being|is|of|at|about|around)\b\W*)*$"
 )
-_AFTER = re.compile(r"\s*[.,;:!(\n\u2013\u2014\u2026\u3002]| ?-+ |\W*$")
-# Not "of a mix-up": it must end there, or say of what it is the likelihood.
-_SURE = re.compile(
-    rf" (?:{_LIKELIHOOD}|likely|confident|certain|sure)\b"
-    r"(?:[^\w?]*(?:$|\n)|\s*[.,;!]|[^.!\n]*\b(?:correct|right|true|accurate)\b)"
-)
-_NO_NUMBER = re.compile(
-    r"\b(?:no|un(?:likely|sure|certain|clear|true)|in(?:accurate|valid)|doubt\w*"
-    r"|at (?:least|most)|up to|over|above|below|under"
-    r"|(?:less|more|lower|higher|greater) than)\b"
-    r"|[?<>\u2264\u2265\u00b1]"
-)
+_AFTER = re.compile(r"(?: (?:confident|certain|sure|likely)\b)?(?:[^\w?]*$|\s*[.!\n])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,22 +93,14 @@ class SelfCheck:
             object.__setattr__(self, "prompt", _PROMPTS[self.form])
         if form_of(str(self.prompt)) != self.form:
             wanted = "Yes or No" if self.form == "yes_no" else "a number from 0 to 100"
-            msg = (
-                f"expected the self-check's prompt to ask for {wanted}, got "
-                f"{self.prompt!r}"
-            )
+            given = f"prompt to ask for {wanted}, got {self.prompt!r}"
+            msg = f"expected the self-check's {given}"
             raise ConfigurationError(msg)
         check_number(self.weight, what="the self-check's weight", above=0)
 
     def uncertainty(self, *, disagreement: float, p_correct: float) -> float:
-        """Return the weighted mean of the disagreement and the doubt of the self-check.
-
-        Args:
-            disagreement: ``u`` of the replies, in [0, 1].
-            p_correct: Probability that the model calls its answer correct, in [0, 1].
-        """
-        doubt = 1.0 - p_correct
-        return (disagreement + self.weight * doubt) / (1.0 + self.weight)
+        """Return the weighted mean of the disagreement and ``1 - p_correct``."""
+        return (disagreement + self.weight * (1.0 - p_correct)) / (1.0 + self.weight)
 
     def applied(self, score: Score, p_correct: float, /) -> Score:
         """Return a score with the doubt of the self-check in its uncertainty."""
@@ -135,12 +111,7 @@ class SelfCheck:
 
 
 def form_of(prompt: str, /) -> Form | None:
-    """Return what a prompt asks for, None where that is neither.
-
-    Example:
-        >>> form_of("Right? Yes or No?"), form_of("From 0 to 100?"), form_of("Right?")
-        ('yes_no', 'number', None)
-    """
+    """Return what a prompt asks for, None where that is neither."""
     if {"yes", "no"} <= {*_words(prompt)}:
         return "yes_no"
     return "number" if {"0", "100"} <= {*re.findall(r"\d+", prompt)} else None
@@ -157,15 +128,12 @@ def read_self_check(
     If the provider gives alternatives to that token, the result is the share of Yes
     among Yes and No.
 
-    A number is read where the reply has one only: alone, first, on a line of its own,
-    or said to be a likelihood. 90, 90 %, 0.9, 0,9, 9/10, "about 90" and "90 out of 100"
+    A number is read where the reply has one only, alone in its sentence or line, or
+    said to be a likelihood. 90, 90 %, 0.9, 0,9, 9/10, "about 90" and "90 out of 100"
     are the same. 1 may be the least or the most, so it is unknown.
 
-    Args:
-        reply: What the model said.
-        entries: Log-probabilities of its tokens as in OpenAI's ``logprobs.content``,
-            with ``top_logprobs`` where the provider gives them.
-        form: What it was asked for.
+    ``entries`` are log-probabilities of the reply's tokens as in OpenAI's
+    ``logprobs.content``, with ``top_logprobs`` where the provider gives them.
 
     Returns:
         A probability in [0, 1]. None where that is in doubt: "Hardly yes", "Yes and
@@ -204,17 +172,15 @@ def _verdict(text: str) -> str | None:
 
 def _stated(text: str) -> float | None:
     """Return the probability that the only number of a reply states."""
-    plain = _SCALE.sub("", _plain(normalize("NFKC", text).replace("\u2019", "'")))
-    found = [*_NUMBER.finditer(plain)]
-    further = re.search(r"\d", _NUMBER.sub("", plain))
-    if len(found) != 1 or further or _NO_NUMBER.search(plain) or _DENIAL.search(plain):
+    plain = _plain(normalize("NFKC", text).replace("\u2019", "'"))
+    number = _NUMBER.search(plain)
+    if number is None or _DENIAL.search(plain) or re.search(r"\bno\b|[?]", plain):
         return None
-    (number,) = found
-    digits, percent, scale = number.groups()
     before, after = plain[: number.start()], plain[number.end() :]
     alone = _BEFORE.search(before) and _AFTER.match(after)
-    if not (alone or ((percent or scale) and _SURE.match(after))):
+    if not alone or re.search(r"\d", before + after):
         return None
+    digits, percent, scale = number.groups()
     value = float(digits.replace(",", "."))
     if value == 1 and not (percent or scale):
         return None

@@ -19,28 +19,17 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Return a text that cannot steer a terminal or turn a page's writing around.
+    """Return a text that cannot steer a terminal or turn a page's writing around.
 
-    Args:
-        text: Any text; control characters become pictures of themselves, and what
-            cannot be encoded a question mark.
-        lines: Whether line feeds stay.
-
-    Example:
-        >>> printable("a\x1b[2J")
-        'a␛[2J'
+    Control characters become pictures of themselves, all but line feeds with ``lines``,
+    and what cannot be encoded a question mark.
     """
     encodable = text.encode("utf-8", "replace").decode("utf-8")
     return encodable.translate(_ALL_BUT_LINES if lines else _PICTURES)
 
 
 def is_visible(text: str, /) -> bool:
-    r"""Return whether a text has a visible character.
-
-    Example:
-        >>> is_visible("Paris"), is_visible("\u200b \u3164")
-        (True, False)
-    """
+    """Return whether a text has a visible character."""
     return any(
         category(character)[0] not in "CMZ" and character not in _BLANK
         for character in text
@@ -48,15 +37,9 @@ def is_visible(text: str, /) -> bool:
 
 
 def without_reasoning(text: str, /) -> str:
-    r"""Return a text without a block of reasoning that opens and closes at its start.
+    """Return a text without a block of reasoning that opens and closes at its start.
 
     A closing tag alone hides nothing: whether it ends reasoning is not to be seen.
-
-    Example:
-        >>> without_reasoning("<think>A capital?</think>\nParis")
-        'Paris'
-        >>> without_reasoning("It is no capital.</think>Paris")
-        'It is no capital.</think>Paris'
     """
     start = text.lstrip()
     if not start.startswith("<think>"):

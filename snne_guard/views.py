@@ -31,11 +31,10 @@ class View:
 
     Attributes:
         name: Names it in recordings and calibrations.
-        rewrite: Takes a copy of the conversation, a list of messages, and returns the
-            one that the model gets. In LangChain these are its messages; ``SNNEGuard``
-            also takes dicts with ``role`` and ``content`` back. In ``guard_client``
-            they are the dicts of the request. The result must end with the user's last
-            turn, reworded or not, and whatever followed it. It must be quick: in
+        rewrite: Takes a copy of the conversation, a list of messages of LangChain or
+            dicts of a request, and returns the one that the model gets; ``SNNEGuard``
+            takes dicts with ``role`` and ``content`` too. It must end with the user's
+            last turn, reworded or not, and whatever followed it. It must be quick: in
             asynchronous calls it runs on the event loop.
         extract: Takes the text of a reply and returns the part that is compared, None
             where there is none. Samples then have no stop texts, and 512 tokens beyond
@@ -103,26 +102,13 @@ class View:
 
 
 def final_answer(reply: str, /) -> str | None:
-    """Return the text after the last "Answer:" of a reply, None without one.
-
-    Example:
-        >>> final_answer("3 and 4 are 7. **Answer:** 7")
-        '7'
-    """
+    """Return the text after the last "Answer:" of a reply, None without one."""
     parts = _MARKER.split(reply)
     return parts[-1].strip("*_ \t\r\n") or None if len(parts) > 1 else None
 
 
 def resolve_views(views: Sequence[str | View], /) -> tuple[View, ...]:
-    """Return views, those of the package by their names.
-
-    Raises:
-        ConfigurationError: A name is unknown.
-
-    Example:
-        >>> [view.name for view in resolve_views(["plain", "reasoning"])]
-        ['plain', 'reasoning']
-    """
+    """Return views, those of the package by their names."""
     try:
         return tuple(each if isinstance(each, View) else VIEWS[each] for each in views)
     except KeyError as error:
@@ -147,7 +133,7 @@ _MARKER = re.compile(r"(?<![^\W_])answer\s*[*_]*\s*[:：]", re.IGNORECASE)  # no
 
 def _examples(messages: Messages) -> Messages:
     start = 0
-    while start < len(messages) and _role_of(messages[start]) in _SYSTEM:
+    while start < len(messages) and role_of(messages[start]) in _SYSTEM:
         start += 1
     turns = [
         {"role": role, "content": text}
@@ -159,19 +145,16 @@ def _examples(messages: Messages) -> Messages:
 
 def _reasoning(messages: Messages) -> Messages:
     for place in reversed(range(len(messages))):
-        if _role_of(messages[place]) == "user":
+        if role_of(messages[place]) == "user":
             messages[place] = _with_text(messages[place], _REASONING)
             break
     return messages
 
 
 VIEWS: Mapping[str, View] = {
-    view.name: view
-    for view in (
-        View("plain", list),
-        View("examples", _examples),
-        View("reasoning", _reasoning, final_answer),
-    )
+    "plain": View("plain", list),
+    "examples": View("examples", _examples),
+    "reasoning": View("reasoning", _reasoning, final_answer),
 }
 """The views of the package by name."""
 
@@ -183,19 +166,21 @@ _RESPONSES_PARTS = frozenset({"input_file", "input_image", "input_text"})
 """Types of parts that only OpenAI's Responses API has."""
 
 
-def _field(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is there
+def field_of(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is there
+    """Return a field of a message, None where it has no such field."""
     if isinstance(message, Mapping):
         return message.get(name)
     return getattr(message, name, None)
 
 
-def _role_of(message: object) -> object:
-    role = _field(message, "role") or _field(message, "type")
+def role_of(message: object) -> object:
+    """Return who says a message, with "user" and "assistant" for LangChain's names."""
+    role = field_of(message, "role") or field_of(message, "type")
     return {"human": "user", "ai": "assistant"}.get(str(role), role)
 
 
 def _roles_from_last_user_turn(messages: Sequence[Any]) -> list[object]:
-    roles = [_role_of(message) for message in messages]
+    roles = [role_of(message) for message in messages]
     if "user" not in roles:
         return []
     return roles[-1 - roles[::-1].index("user") :]
@@ -203,9 +188,9 @@ def _roles_from_last_user_turn(messages: Sequence[Any]) -> list[object]:
 
 def _with_text(message: Any, text: str) -> Any:  # noqa: ANN401 - as it came
     """Return a message with a further paragraph; its other content stays."""
-    content = _field(message, "content")
+    content = field_of(message, "content")
     if isinstance(content, list | tuple):
-        kinds = {_field(part, "type") for part in content}
+        kinds = {field_of(part, "type") for part in content}
         kind = "input_text" if kinds & _RESPONSES_PARTS else "text"
         content = [*content, {"type": kind, "text": text}]
     else:

@@ -41,6 +41,12 @@ def metadata(assessment: Assessment, *, content: bool) -> dict[str, Any]:
     return fields
 
 
+def scores(assessment: Assessment) -> dict[str, float | str]:
+    """Return the uncertainty and the decision by name, where there are any."""
+    found = {UNCERTAINTY: assessment.uncertainty, DECISION: assessment.decision}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def langchain_run(
     assessment: Assessment,
 ) -> tuple[UUID | None, list[BaseCallbackHandler]]:

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _MAX_OPEN = 1000
 """Runs that may be open: one that is cancelled under asyncio never reports its end."""
 
-_REPLY_PARAMETERS = ("tools", "tool_choice", "response_format", "format", "stop")
+_KEPT = ("tools", "tool_choice", "response_format", "format", "stop")
 """Parameters of a run that decide what kind of reply it gives."""
 
 
@@ -35,12 +35,9 @@ class SNNECallbackHandler(BaseCallbackHandler):
     Pass it as a callback to a model, a chain or an agent; nothing about their runs
     changes. When a run ends, its messages and its answer go into a queue. A daemon
     thread draws samples with the guard's model, scores them beside the answer and tells
-    the guard's observers, in the context in which the run began and with its id as
-    ``run_id``. What the guard decides is reported and not carried out.
-
-    The hooks neither wait nor raise. If the queue is full, an answer is dropped and
-    counted. Call ``flush`` before the process ends (``with`` does), or answers in the
-    queue are lost.
+    the guard's observers, in the context in which the run began. What the guard decides
+    is reported and not carried out. Call ``flush`` before the process ends (``with``
+    does), or answers in the queue are lost.
 
     Args:
         guard: Draws, scores and reports, on the model that is watched. Its
@@ -77,14 +74,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         self._worker: threading.Thread | None = None
 
     def flush(self, timeout: float = 30.0) -> bool:
-        """Wait until every answer in the queue is assessed.
-
-        Args:
-            timeout: Seconds to wait at most.
-
-        Returns:
-            Whether all were assessed in time.
-        """
+        """Wait until every answer is assessed, and return whether that was in time."""
         done = self._queue.all_tasks_done  # as ``join``, which knows no timeout
         with done:
             return done.wait_for(lambda: not self._queue.unfinished_tasks, timeout)
@@ -106,15 +96,11 @@ class SNNECallbackHandler(BaseCallbackHandler):
         """Keep what a run is asked, if it is to be assessed."""
         if random.random() >= self._sample_rate:  # noqa: S311 - no secret
             return
-        parameters = kwargs.get("invocation_params") or {}
+        given = kwargs.get("invocation_params") or {}
         run = _Run(
             id=run_id,
             messages=list(messages[0]),
-            parameters={
-                name: parameters[name]
-                for name in _REPLY_PARAMETERS
-                if parameters.get(name)
-            },
+            parameters={name: given[name] for name in _KEPT if given.get(name)},
             context=copy_context(),
             parent=get_current_run_tree(),
         )

@@ -98,10 +98,7 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if guard.guarded is model:
             return guard
         if isinstance(model, SNNEGuard):
-            msg = (
-                "the agent's model is guarded already: pass the bare model to the "
-                "agent, or leave out UncertaintyMiddleware"
-            )
+            msg = "the agent's model is guarded already: pass it the bare model"
             raise ConfigurationError(msg)
         limited = GuardState(guard.shared.limiter)  # one limit for all models
         self._guard = guard = SNNEGuard(model, shared=limited, **self._options)
@@ -112,9 +109,6 @@ def _checked(response: ModelResponse[Any]) -> ModelResponse[Any]:
     if not any(
         "snne_guard" in message.response_metadata for message in response.result
     ):
-        msg = (
-            "the guard was bypassed: middleware listed after UncertaintyMiddleware "
-            "has changed the model or answered itself. List UncertaintyMiddleware last"
-        )
+        msg = "other middleware bypassed the guard. List UncertaintyMiddleware last"
         raise ConfigurationError(msg)
     return response

@@ -6,10 +6,10 @@ from typing import Any
 
 from snne_guard import Assessment, MissingExtraError
 from snne_guard_integrations._report import (
-    DECISION,
     UNCERTAINTY,
     langchain_run,
     metadata,
+    scores,
     summary,
 )
 
@@ -29,19 +29,12 @@ class LangfuseObserver:
     cost are in the comments.
 
     The observation is that of the guarded model where Langfuse's ``CallbackHandler``
-    watches the chain, else the current one (``start_as_current_observation``,
-    ``@observe``). Calls outside any observation get no score.
-
-    The client sends scores in the background.
+    watches the chain, else the current one. Calls outside any get no score.
 
     Args:
         client: The client to send with. None: ``langfuse.get_client()``.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[LangfuseObserver()])  # doctest: +SKIP
     """
 
     def __init__(
@@ -61,22 +54,11 @@ class LangfuseObserver:
             "comment": summary(assessment),
             "metadata": metadata(assessment, content=self._content),
         }
-        if assessment.uncertainty is not None:
-            client.create_score(
-                name=UNCERTAINTY,
-                value=assessment.uncertainty,
-                data_type="NUMERIC",
-                score_id=f"{assessment.id}-uncertainty",
-                **shared,
-            )
-        if assessment.decision is not None:
-            client.create_score(
-                name=DECISION,
-                value=assessment.decision,
-                data_type="CATEGORICAL",
-                score_id=f"{assessment.id}-decision",
-                **shared,
-            )
+        value: Any
+        for name, value in scores(assessment).items():
+            kind: Any = "NUMERIC" if name == UNCERTAINTY else "CATEGORICAL"
+            shared["score_id"] = f"{assessment.id}-{name.removeprefix('snne_guard.')}"
+            client.create_score(name=name, value=value, data_type=kind, **shared)
 
 
 def _observation_of_run(assessment: Assessment) -> tuple[str, str] | None:

@@ -46,13 +46,13 @@ def uncertainty_node(guard: SNNEGuard) -> Runnable[Any, dict[str, Any]]:
         prompt, answer = _conversation(state)
         if _record(answer) is not None:
             return {}
-        return {"messages": [_measured(answer, guard.assess(prompt, answer))]}
+        return _measured(answer, guard.assess(prompt, answer))
 
     async def anode(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
         prompt, answer = _conversation(state)
         if _record(answer) is not None:
             return {}
-        return {"messages": [_measured(answer, await guard.aassess(prompt, answer))]}
+        return _measured(answer, await guard.aassess(prompt, answer))
 
     return RunnableLambda(node, anode, name="uncertainty")
 
@@ -85,10 +85,7 @@ def route_on_uncertainty(
         answers = [m for m in _messages(state) if isinstance(m, AIMessage)]
         record = _record(answers[-1]) if answers else None
         if record is None:
-            msg = (
-                "no guard has measured the model's last message; put "
-                "uncertainty_node before this edge"
-            )
+            msg = "not measured by a guard; put uncertainty_node before this edge"
             raise InputError(msg)
         return nodes.get(record["decision"], uncertain)
 
@@ -107,10 +104,7 @@ def _conversation(state: Any) -> tuple[list[BaseMessage], AIMessage]:  # noqa: A
     messages = _messages(state)
     answer = messages[-1] if messages else None
     if not isinstance(answer, AIMessage) or not answer.id:
-        msg = (
-            "expected the last message to be the model's answer, with an id, as the "
-            "reducer add_messages gives it"
-        )
+        msg = "expected the last message to be the model's answer, with an id"
         raise InputError(msg)
     return messages[:-1], answer
 
@@ -119,7 +113,7 @@ def _record(message: AIMessage) -> dict[str, Any] | None:
     return message.response_metadata.get("snne_guard")
 
 
-def _measured(message: AIMessage, assessment: Assessment) -> AIMessage:
+def _measured(answer: AIMessage, assessment: Assessment) -> dict[str, Any]:
     record = {"snne_guard": assessment.to_metadata()}
-    metadata = {**message.response_metadata, **record}
-    return message.model_copy(update={"response_metadata": metadata})
+    update = {"response_metadata": {**answer.response_metadata, **record}}
+    return {"messages": [answer.model_copy(update=update)]}

@@ -28,16 +28,10 @@ class LangSmithObserver:
     source. It goes to the run of the guarded model or, outside LangChain, to the
     current ``@traceable`` run. Calls that LangSmith does not trace get none.
 
-    The client sends feedback in the background, together with the runs.
-
     Args:
         client: The client to send with. None: the one that traces the run.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[LangSmithObserver()])  # doctest: +SKIP
     """
 
     def __init__(self, *, client: Client | None = None, content: bool = False) -> None:
@@ -45,11 +39,7 @@ class LangSmithObserver:
         self._project_ids: dict[tuple[str, str | None], UUID] = {}
 
     def on_assessment(self, assessment: Assessment) -> None:
-        """Add feedback to the run of the call, if there is one.
-
-        Raises:
-            langsmith.utils.LangSmithError: If LangSmith cannot be reached.
-        """
+        """Add feedback to the run of the call, if there is one."""
         context = get_tracing_context()
         parent: RunTree | None = context["parent"]
         run_id = assessment.run_id or (str(parent.id) if parent else None)

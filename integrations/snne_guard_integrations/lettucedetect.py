@@ -39,11 +39,8 @@ class LettuceDetect:
         start = 0
         for sentence in sentences:
             end = start + len(sentence)
-            doubts = [
-                float(span["confidence"])
-                for span in found
-                if span["start"] < end and span["end"] > start
-            ]
-            numbers.append(1 - max(doubts, default=0.0))
+            within = [s for s in found if s["start"] < end and s["end"] > start]
+            doubt = max((float(span["confidence"]) for span in within), default=0.0)
+            numbers.append(1 - doubt)
             start = end + 1
         return numbers

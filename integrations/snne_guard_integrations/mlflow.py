@@ -6,13 +6,7 @@ import json
 from typing import Any
 
 from snne_guard import Assessment, MissingExtraError
-from snne_guard_integrations._report import (
-    DECISION,
-    UNCERTAINTY,
-    langchain_run,
-    metadata,
-    summary,
-)
+from snne_guard_integrations._report import langchain_run, metadata, scores, summary
 
 try:
     import mlflow
@@ -29,16 +23,11 @@ class MLflowObserver:
     decision, if the guard has a threshold. Reasons and cost are their rationale.
 
     Feedback goes to the span of the guarded model where ``mlflow.langchain.autolog()``
-    traces it, else to the active span (``@mlflow.trace``, ``mlflow.start_span``), else
-    to a trace of its own. It travels with the trace, in the background.
+    traces it, else to the active span, else to a trace of its own.
 
     Args:
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[MLflowObserver()])  # doctest: +SKIP
     """
 
     def __init__(self, *, content: bool = False) -> None:
@@ -46,15 +35,14 @@ class MLflowObserver:
 
     def on_assessment(self, assessment: Assessment) -> None:
         """Log feedback on the span of the call."""
-        if (span := _span_of_run(assessment)) is not None:
-            # MLflow adds feedback to a live trace only if its span is the active one.
-            with safe_set_span_in_context(span):
-                self._log(span, assessment)
-        elif (active := mlflow.get_current_active_span()) is not None:
-            self._log(active, assessment)
-        else:
+        span = _span_of_run(assessment) or mlflow.get_current_active_span()
+        if span is None:
             with mlflow.start_span("snne_guard") as own:
                 self._log(own, assessment)
+            return
+        # MLflow adds feedback to a live trace only if its span is the active one.
+        with safe_set_span_in_context(span):
+            self._log(span, assessment)
 
     def _log(self, span: LiveSpan, assessment: Assessment) -> None:
         shared: dict[str, Any] = {
@@ -65,12 +53,8 @@ class MLflowObserver:
             "metadata": _strings(metadata(assessment, content=self._content)),
         }
         # An assessment in MLflow has a value and no label, so the decision is another.
-        if assessment.uncertainty is not None:
-            mlflow.log_feedback(
-                name=UNCERTAINTY, value=assessment.uncertainty, **shared
-            )
-        if assessment.decision is not None:
-            mlflow.log_feedback(name=DECISION, value=assessment.decision, **shared)
+        for name, value in scores(assessment).items():
+            mlflow.log_feedback(name=name, value=value, **shared)
 
 
 def _span_of_run(assessment: Assessment) -> LiveSpan | None:

@@ -22,21 +22,15 @@ Attributes = dict[str, str | int | float | Sequence[str]]
 class OpenTelemetryObserver:
     """Reports guarded calls to OpenTelemetry.
 
-    Each assessment gives:
-
-    - a span ``snne_guard`` below the current one, from the first request to the
-      decision, with the metadata of the delivered message as its attributes;
-    - the event ``gen_ai.evaluation.result`` of the GenAI conventions, through the Logs
-      API: the uncertainty as its score, the decision as its label;
-    - the metrics ``snne_guard.assessments`` and ``snne_guard.uncertainty``, by model
-      and decision.
-
-    It needs ``opentelemetry-api``; the SDK, its exporters and its sampling are yours.
+    Each assessment gives a span ``snne_guard`` below the current one, with the metadata
+    of the delivered message; the event ``gen_ai.evaluation.result`` of the GenAI
+    conventions, the uncertainty as its score and the decision as its label; and the
+    metrics ``snne_guard.assessments`` and ``snne_guard.uncertainty``.
 
     Args:
-        tracer_provider: Takes the spans. None: the global one.
-        meter_provider: Takes the metrics. None: the global one.
-        logger_provider: Takes the events. None: the global one.
+        tracer_provider: Takes the spans. None: the global one, as for all three.
+        meter_provider: Takes the metrics.
+        logger_provider: Takes the events.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the span.
 

@@ -26,30 +26,21 @@ class PhoenixObserver:
     its label, and reasons and cost as its explanation.
 
     It goes to the span of the guarded model where OpenInference instruments LangChain,
-    else to the current span; calls outside any span get none. Spans reach Phoenix by
-    OpenTelemetry, as you have set it up; an annotation that arrives before its span
-    waits there for ten minutes.
+    else to the current span; calls outside any span get none. One that arrives before
+    its span waits there for ten minutes.
 
     Args:
         client: The client to send with. None: ``phoenix.client.Client()``, which reads
             ``PHOENIX_ENDPOINT`` and ``PHOENIX_API_KEY``.
         content: Whether to add the texts of the question, the answer (a withheld one
             too) and the samples to the metadata.
-
-    Example:
-        >>> from snne_guard import SNNEGuard
-        >>> guard = SNNEGuard(model, observers=[PhoenixObserver()])  # doctest: +SKIP
     """
 
     def __init__(self, *, client: Client | None = None, content: bool = False) -> None:
         self._client, self._content = client or Client(), content
 
     def on_assessment(self, assessment: Assessment) -> None:
-        """Annotate the span of the call, if there is one.
-
-        Raises:
-            httpx.HTTPError: If Phoenix does not accept the annotation.
-        """
+        """Annotate the span of the call, if there is one."""
         span = _span_of_run(assessment) or trace.get_current_span()
         context = span.get_span_context()
         # Phoenix would wait in vain for a span that the sampler has dropped, or none.

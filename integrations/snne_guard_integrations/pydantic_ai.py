@@ -58,14 +58,11 @@ class GuardedModel(WrapperModel):
 
     It stands wherever the model stood. ``ModelResponse.metadata["snne_guard"]`` holds
     the assessment; ``usage`` is that of the answer alone. A stream comes in one piece,
-    after the decision.
-
-    An answer that calls a function tool passes unscored unless ``tool_calls="score"``.
-    If there are only output tools, the calls are compared. If a tool runs at the
-    provider, or OpenAI keeps the conversation, no sample is drawn (``side_effects``).
-    If the output is not text, a refusal is an empty response marked as filtered, for
-    which Pydantic AI raises ``ContentFilterError``. Batches raise an error, since
-    nothing would be guarded.
+    after the decision. Calls of output tools are compared, those of function tools pass
+    unscored unless ``tool_calls="score"``. If a tool runs at the provider, or OpenAI
+    keeps the conversation, no sample is drawn (``side_effects``). If the output is not
+    text, a refusal is an empty response, for which Pydantic AI raises
+    ``ContentFilterError``. Batches raise an error, since nothing would be guarded.
 
     Args:
         wrapped: The model, or its name.
@@ -217,15 +214,7 @@ class GuardedModel(WrapperModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """One request that can be sent as it is.
-
-    Attributes:
-        model: The model, or a copy whose own settings are those of a sample.
-        settings: Those of the request.
-        texts: What is said in it.
-        optional: What the guard has added, and may leave out.
-        temperature_set: Whether a sample has the temperature asked for.
-    """
+    """One request that can be sent as it is; ``optional`` is what it can do without."""
 
     model: Model
     settings: Any
@@ -281,14 +270,12 @@ class _Sender:
         """Return the request for a draw; ``options_for`` says what it changes."""
         leaves = _leaves(self.model)
         dropped = any(map(_drops_temperature, leaves))
-        temperature = None
-        if (
-            draw.temperature is not None
-            and not dropped
-            and "temperature" not in left_out
-        ):
+        temperature = draw.temperature
+        if dropped or "temperature" in left_out:
+            temperature = None
+        if temperature is not None:
             highest = min(_HIGHEST.get(leaf.system, math.inf) for leaf in leaves)
-            temperature = min(draw.temperature, highest)
+            temperature = min(temperature, highest)
         change: Any = partial(options_for, draw, temperature=temperature)
         model, settings = self.model, change(self.settings or {})
         if draw.role != "answer":
@@ -383,7 +370,7 @@ def _last_prompt(messages: Sequence[ModelMessage]) -> str | None:
     """Return the text of the user's last prompt."""
     parts = [part for message in messages for part in message.parts]
     prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
-    if not prompts:
-        return None
-    content = [prompts[-1]] if isinstance(prompts[-1], str) else prompts[-1]
+    content = prompts[-1] if prompts else None
+    if content is None or isinstance(content, str):
+        return content
     return "".join(item for item in content if isinstance(item, str))

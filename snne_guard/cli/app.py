@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from snne_guard import __version__
@@ -75,7 +76,7 @@ def _base(
     *,
     version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version",
             callback=_print_version,
             is_eager=True,

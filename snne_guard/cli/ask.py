@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, note, page
@@ -19,35 +20,24 @@ _WITHHELD = 3
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="What to ask.")],
+    question: Annotated[str, Argument(help="What to ask.")],
     *,
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
-    n: Annotated[
-        int, typer.Option(help="Calls to the model, the answer included.")
-    ] = 5,
-    threshold: Annotated[
-        float | None, typer.Option(help="Largest u to accept, in [0, 1].")
-    ] = None,
+    n: Annotated[int, Option(help="Calls to the model, the answer included.")] = 5,
+    threshold: Annotated[float | None, Option(help="Largest u to accept.")] = None,
     on_uncertain: Annotated[
         Literal["flag", "refuse"],
-        typer.Option(help="What to do with an answer above the threshold."),
+        Option(help="What to do with an answer above the threshold."),
     ] = "flag",
     system: options.System = None,
     similarity: options.SimilarityName = None,
     self_check: options.SelfCheck = False,
-    spans: Annotated[
-        bool, typer.Option("--spans", help="Show the uncertainty of each sentence.")
-    ] = False,
+    spans: Annotated[bool, Option("--spans", help="Show u of each sentence.")] = False,
     context: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True, dir_okay=False, help="File with the text to answer from."
-        ),
+        Path | None, Option(exists=True, dir_okay=False, help="Text to answer from.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object.")
-    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
     save_svg: options.Picture = None,
 ) -> None:
     """Ask a model one question and show how uncertain its answer is.

@@ -24,17 +24,7 @@ if TYPE_CHECKING:
 def record_by_batch(
     guard: SNNEGuard, run: RecordingRun, *, messages: Sequence[tuple[str, str]]
 ) -> None:
-    """Record what is left of a run through OpenAI's batches.
-
-    Args:
-        guard: Stands around a ``ChatOpenAI``.
-        run: The questions, and where to write.
-        messages: What is said before each question.
-
-    Raises:
-        ConfigurationError: No key is set.
-        MissingExtraError: The openai package is older than version 3.
-    """
+    """Record what is left of a run by OpenAI's batches; the guard has a ChatOpenAI."""
     from langchain_core.messages import convert_to_messages
 
     from snne_guard.langchain.wrappers import rebuild

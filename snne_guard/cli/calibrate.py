@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, in_shard, note, progress
+from snne_guard.cli.console import check_outputs, in_shard, note, progress, write
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Recording, read_labelled
@@ -21,7 +22,6 @@ from snne_guard.evaluation.calibrating import CalibrationResult
 from snne_guard.evaluation.calibrating import calibrate as make_calibration
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.fields import calibrate_fields
-from snne_guard.files import replace_file
 from snne_guard.self_check import SelfCheck
 from snne_guard.text import printable
 from snne_guard.types import ContextFrom
@@ -31,99 +31,59 @@ _NO_GUARANTEE = 3
 
 
 def calibrate(
-    recordings: Annotated[
-        list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings with graded answers."),
-    ],
+    recordings: options.Recordings,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="File to write the calibration to.")
-    ],
+    out: Annotated[Path, Option("--out", "-o", help="Calibration to write.")],
     error_rate: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Largest share of wrong answers to allow among the accepted.",
-        ),
+        Option(min=0, max=1, help="Largest share wrong among the accepted."),
     ] = None,
     coverage: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Accept this share of answers instead. Needs no grades and guarantees "
-            "nothing about errors.",
-        ),
+        float | None, Option(min=0, max=1, help="Accept this share; no guarantee.")
     ] = None,
     delta: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Probability that the guarantee fails."),
+        float, Option(min=0, max=1, help="Probability that the guarantee fails.")
     ] = 0.1,
     refuse_above: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Always refuse answers with a larger u."),
+        float | None, Option(min=0, max=1, help="Always refuse answers above this u.")
     ] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
-    method: Annotated[str, typer.Option(help="Scoring method of the guard.")] = "snne",
+    method: Annotated[str, Option(help="Scoring method of the guard.")] = "snne",
     similarity: options.SimilarityName = None,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            help="Calls that the guard makes; by default as many as were recorded."
-        ),
-    ] = None,
+    n: Annotated[int | None, Option(help="Calls of the guard, if fewer.")] = None,
     without_answer: options.WithoutAnswer = False,
     self_check: Annotated[
-        bool,
-        typer.Option("--self-check", help="Use the recorded self-checks."),
+        bool, Option("--self-check", help="Use the recorded self-checks.")
     ] = False,
     self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
-        str | None,
-        typer.Option(help="Use only the samples of these views, separated by commas."),
+        str | None, Option(help="Only these views, separated by commas.")
     ] = None,
     other_models: Annotated[
-        str | None,
-        typer.Option(
-            help="Use only the samples of these other models, separated by commas; "
-            '"" for none. By default all that were recorded.'
-        ),
+        str | None, Option(help='Only these, separated by commas; "" for none.')
     ] = None,
     min_grounded: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Accept only answers that their context supports this much; choose it "
-            "before you look at the labels.",
-        ),
+        Option(min=0, max=1, help="Accept only answers that their context supports."),
     ] = None,
-    grounding: Annotated[
-        str, typer.Option(help="What compares answers with their context.")
-    ] = "words",
+    grounding: Annotated[str, Option(help="What measures the support.")] = "words",
     context_from: Annotated[
-        ContextFrom, typer.Option(help="Where the guard's documents will come from.")
+        ContextFrom, Option(help="Where the guard's documents will come from.")
     ] = "function",
     shard: options.Shard = None,
     fields: Annotated[
-        bool,
-        typer.Option(
-            "--fields",
-            help="Choose a threshold for the fields of structured answers instead, "
-            "from field_labels: 1 or 0 for the path of each field.",
-        ),
+        bool, Option("--fields", help="Choose a threshold for fields instead.")
     ] = False,
     model: Annotated[
-        str | None,
-        typer.Option(help="Model that answered, if the recording names none."),
+        str | None, Option(help="Model that answered, if the recording names none.")
     ] = None,
 ) -> None:
     """Choose a threshold from graded answers.
 
     With --error-rate, the threshold limits the share of wrong answers among the
-    accepted. Choose the rate before you look at the labels. Labels that `snne-guard
+    accepted. Choose the rate, and --min-grounded, before you look at the labels.
+    --coverage needs no grades. Labels that `snne-guard
     label` wrote beside a recording take precedence over --grader. --shard 3/3 takes
     the third of the questions that `snne-guard evaluate` leaves for the threshold.
     With --fields, one random field of each object counts, chosen by its id, and of the
@@ -183,8 +143,7 @@ def _calibrate_fields(
         raise ConfigurationError(msg)
     labelled = (row.to_dict() for row in progress(rows, what="scoring"))
     threshold = calibrate_fields(labelled, alpha=error_rate, delta=delta)
-    with replace_file(out) as stream:
-        stream.write(json.dumps(asdict(threshold), indent=2).encode())
+    write(out, json.dumps(asdict(threshold), indent=2))
     typer.echo(threshold.status.replace("_", " ").upper())
     about = threshold.statement.replace("Answers", "Fields")
     typer.echo(about.replace("answers", "fields"))
@@ -203,12 +162,9 @@ def _lines(result: CalibrationResult) -> Iterator[str]:
     yield ""
     calls = calibration.settings["n"]
     yield f"guard           n={calls}: {calls} calls for each answer"
-    graders = _counts(calibration.graders)
+    counts = Counter(calibration.graders).most_common()
+    graders = ", ".join(f"{name} {count}" for name, count in counts)
     how = f", {wrong} of them wrong ({graders})" if len(result.correct) else ""
     yield f"scored          {n} answers{how}"
     if result.n_ungraded:
         yield f"left out        {result.n_ungraded} without a grade"
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in Counter(counts).most_common())

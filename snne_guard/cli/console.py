@@ -21,6 +21,7 @@ from rich.progress import (
 
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation.recordings import Question, Recording, shard_of
+from snne_guard.files import replace_file
 from snne_guard.text import printable
 
 _PICTURE_WIDTH = 86
@@ -54,11 +55,7 @@ def source(name: str) -> str | BinaryIO:
 
 
 def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
-    """Check that outputs can be written and overwrite neither an input nor another.
-
-    Raises:
-        ConfigurationError: One cannot be written, or is another file as well.
-    """
+    """Check that outputs can be written and overwrite neither an input nor another."""
     taken = {Path(name).resolve() for name in inputs}
     for path in filter(None, outputs):
         target = path.resolve()
@@ -71,19 +68,21 @@ def check_outputs(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         taken.add(target)
 
 
-def left_out_lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence for each kind of what was left out."""
+def write(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    with replace_file(path) as stream:
+        stream.write(text.encode())
+
+
+def tell_left_out(counts: Mapping[str, int]) -> None:
+    """Print how many of each kind were left out."""
     for what, count in counts.items():
         if count:
-            yield f"{count} {what} were left out."
+            typer.echo(f"{count} {what} were left out.")
 
 
 def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:
-    """Yield the rows of a part of all, as ``"3/16"``; None stands for all.
-
-    Raises:
-        ConfigurationError: There is no such part.
-    """
+    """Yield the rows of a part of all, as ``"3/16"``; None stands for all."""
     part, _, parts = ("1/1" if shard is None else shard).partition("/")
     if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
         msg = f"expected --shard K/N with K from 1 to N, got {shard!r}"
@@ -100,12 +99,8 @@ def lines_in(path: str | Path) -> int | None:
 
 
 def progress(items: Iterable[T], *, what: str, total: int | None = None) -> Iterator[T]:
-    """Yield items below a bar on standard error, where somebody is looking.
-
-    It has how many of ``total`` are done, the rate, and the time left.
-    """
+    """Yield items below a bar on standard error, where somebody is looking."""
     console = Console(stderr=True)
-    hidden = not console.is_terminal
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -115,11 +110,10 @@ def progress(items: Iterable[T], *, what: str, total: int | None = None) -> Iter
         TextColumn("left"),
         console=console,
         transient=True,
-        disable=hidden,
+        disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task(printable(what), total=total, rate="?")
-        for item in items:
+        for done, item in enumerate(items, start=1):
             yield item
-            elapsed = bar.tasks[0].elapsed or 0
-            done = bar.tasks[0].completed + 1
-            bar.update(task, advance=1, rate=f"{done / max(elapsed, 1e-9):.3g}")
+            rate = done / max(bar.tasks[0].elapsed or 0, 1e-9)
+            bar.update(task, advance=1, rate=f"{rate:.3g}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.rule import Rule
+from typer import Argument
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, page
@@ -46,8 +46,7 @@ _AFTER = (
 
 def demo(
     question: Annotated[
-        str | None,
-        typer.Argument(help="Your own question, in place of the prepared ones."),
+        str | None, Argument(help="Your own question, in place of the prepared ones.")
     ] = None,
     *,
     save_svg: options.Picture = None,

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from snne_guard.cli import options
 from snne_guard.cli.models import asking, chat_model
@@ -26,9 +27,7 @@ def doctor(
     base_url: options.BaseUrl = None,
     other_model: options.OtherModels = None,
     other_base_url: options.OtherUrl = None,
-    max_tokens: Annotated[
-        int, typer.Option(min=8, help="Token limit of each reply.")
-    ] = 200,
+    max_tokens: Annotated[int, Option(min=8, help="Limit of each reply.")] = 200,
 ) -> None:
     """Check whether a model's samples can be trusted.
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 from numpy.typing import ArrayLike
+from typer import Argument, Option
 
-from snne_guard.cli.console import left_out_lines, progress
+from snne_guard.cli.console import progress, tell_left_out
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
 from snne_guard.evaluation.decision_log import logged_uncertainty
@@ -22,16 +23,12 @@ _DRIFTED = 3
 
 
 def drift(
-    calibration: Annotated[
-        Path, typer.Argument(help="File that snne-guard calibrate wrote.")
-    ],
-    recording: Annotated[
-        Path, typer.Argument(help="New answers; they need no grades.")
-    ],
+    calibration: Annotated[Path, Argument(help="What calibrate wrote.")],
+    recording: Annotated[Path, Argument(help="New answers; they need no grades.")],
     *,
     policy: Annotated[
         str | None,
-        typer.Option(help="RECORDING is a decision log: take this policy's calls."),
+        Option(help="RECORDING is a decision log: take this policy's calls."),
     ] = None,
 ) -> None:
     """Test whether the uncertainty has changed since the calibration.
@@ -53,8 +50,7 @@ def drift(
         )
     report = find_drift(stored, uncertainty)
     typer.echo(report.statement)
-    for line in left_out_lines(left_out):
-        typer.echo(line)
+    tell_left_out(left_out)
     if report.drifted:
         raise typer.Exit(_DRIFTED)
 

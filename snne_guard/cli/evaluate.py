@@ -9,31 +9,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from snne_guard.cli import options
-from snne_guard.cli.console import check_outputs, lines_in, progress
+from snne_guard.cli.console import check_outputs, lines_in, progress, write
 from snne_guard.cli.limits import limits_of, write_junit
 from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
-from snne_guard.evaluation import (
-    Evaluation,
-    Recording,
-    read_labelled,
-    read_recordings,
-)
+from snne_guard.evaluation import Evaluation, read_labelled, read_recordings
 from snne_guard.evaluation.accepting import in_words
 from snne_guard.evaluation.findings import skipped_by_reason
-from snne_guard.evaluation.joining import OtherRecording
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings
-from snne_guard.evaluation.recipes import Recipe, RecipeComparison
+from snne_guard.evaluation.recipes import RecipeComparison
+from snne_guard.evaluation.recorded_calls import OtherRecording
 from snne_guard.evaluation.report import html_report
-from snne_guard.evaluation.tables import Columns
-from snne_guard.files import replace_file
 from snne_guard.text import printable
 
 _WIDE = 130
@@ -42,78 +36,46 @@ _MISSED = 1
 
 
 def evaluate(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings with graded answers."),
-    ],
+    files: options.Recordings,
     *,
     methods: Annotated[
-        str,
-        typer.Option(
-            help="all, or names separated by commas; dse[exact] runs dse on one "
-            "similarity."
-        ),
+        str, Option(help="all, or names separated by commas, such as snne,dse[exact].")
     ] = "all",
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, help="Use only this many samples of each question."),
-    ] = None,
+    samples: Annotated[int | None, Option(min=1, help="Use only so many.")] = None,
     grader: options.GraderName = "label",
     base_url: options.JudgeUrl = None,
-    resamples: Annotated[
-        int, typer.Option(min=1, help="Bootstrap resamples for the intervals.")
-    ] = 1000,
-    calls: Annotated[
-        int, typer.Option(min=2, help="Number of calls at which recipes are compared.")
-    ] = 5,
+    resamples: Annotated[int, Option(min=1, help="Resamples for intervals.")] = 1000,
+    calls: Annotated[int, Option(min=2, help="Calls of the recipes compared.")] = 5,
     prices: options.TokenPrices = None,
     other: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="RECORDING",
-            help="Recording of the same questions by another model, whose answers "
-            "count as its samples. Repeatable.",
+            help="Another model's, of the same questions. Repeatable.",
         ),
     ] = None,
     other_prices: options.OtherPrices = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file.")
+        Path | None, Option("--json", help="Write all figures to this file.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a page of HTML to open in a browser.")
-    ] = None,
+    report: Annotated[Path | None, Option(help="Page of HTML to write.")] = None,
     show_texts: Annotated[
         bool,
-        typer.Option(
-            "--show-texts",
-            help="Show in the report which answers fooled the guard, and which it held "
-            "back wrongly.",
-        ),
+        Option("--show-texts", help="Show in the report where the guard was wrong."),
     ] = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=NUMBER",
-            help="Least auroc, auarc, prr or prr_normalised of the first method; below "
-            "it the exit status is 1. Repeatable.",
-        ),
+        Option(metavar="NAME=NUMBER", help="Least auroc, auarc, ... Repeatable."),
     ] = None,
     max_error: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest share of wrong answers among the accepted; above it the exit "
-            "status is 1. The report shows the threshold for it, or for 0.1."
-        ),
+        float | None, Option(help="Largest share of wrong answers among the accepted.")
     ] = None,
     at_coverage: Annotated[
-        float | None,
-        typer.Option(help="The share of answers to accept for --max-error."),
+        float | None, Option(help="The share of answers to accept for --max-error.")
     ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(help="Write which limits were kept as JUnit XML.")
-    ] = None,
+    junit: Annotated[Path | None, Option(help="JUnit XML of the limits.")] = None,
     column: options.ColumnNames = None,
 ) -> None:
     """Rank uncertainty methods by how well they find wrong answers.
@@ -123,12 +85,9 @@ def evaluate(
     `snne-guard label` wrote beside a file take precedence over those in it.
 
     Each file gets a table of its own. If it has self-checks, views or samples of other
-    models, a second table compares recipes: plain samples, views, other models and the
-    self-check at equal calls and money. If it has
+    models, a second table compares recipes at equal calls and money. If it has
     sentences and sentence_labels (1 or 0 for each), a line says how well their
     uncertainty finds the wrong ones.
-
-    In a pipeline, --fail-under, --max-error and --at-coverage set limits.
 
     Exit status: 0 all files were ranked; 1 a limit is not kept; 2 wrong usage, or a
     file cannot be ranked.
@@ -144,7 +103,9 @@ def evaluate(
     judge = named_grader(grader, base_url=base_url)
     evaluations: list[Evaluation] = []
     for file in files:
-        rows = _joined(read_labelled(file, columns=columns), others)
+        rows = read_labelled(file, columns=columns)
+        for one in others:
+            rows = one.joined(rows)
         evaluation = evaluate_recordings(
             progress(rows, what="scoring", total=lines_in(file)),
             methods=methods,
@@ -160,25 +121,13 @@ def evaluate(
         )
         _require_methods(evaluation)
         evaluations.append(evaluation)
-        console = Console()
-        if not console.is_terminal:
-            # A file or a pipe has no width: nothing is cut off there.
-            console.width = max(console.width, _WIDE)
-        _print(console, evaluation)
-        for one in others:
-            _print_line(
-                console,
-                f"{one.name}: its answers to {one.matched} questions are joined; "
-                f"{one.unmatched} here and {one.unused} there, whose id or text the "
-                "other file does not have, are left out",
-            )
+        _print(_parts(evaluation, others))
     if json_file is not None:
         figures = [evaluation.to_dict() for evaluation in evaluations]
-        _write(json_file, json.dumps(figures, allow_nan=False))
+        write(json_file, json.dumps(figures, allow_nan=False))
     if report is not None:
-        texts = partial(_recordings, columns=columns) if show_texts else None
-        page = html_report(evaluations, max_error=max_error or 0.1, texts=texts)
-        _write(report, page)
+        texts = partial(read_labelled, columns=columns) if show_texts else None
+        write(report, html_report(evaluations, max_error=max_error or 0.1, texts=texts))
     checked = [limit.checked(each) for each in evaluations for limit in limits]
     for each in checked:
         typer.echo(each.in_words)
@@ -186,14 +135,6 @@ def evaluate(
         write_junit(junit, checked)
     if not all(each.kept for each in checked):
         raise typer.Exit(_MISSED)
-
-
-def _joined(
-    rows: Iterator[Recording], others: Sequence[OtherRecording]
-) -> Iterator[Recording]:
-    for other in others:
-        rows = other.joined(rows)
-    return rows
 
 
 def _require_methods(evaluation: Evaluation) -> None:
@@ -206,46 +147,45 @@ def _require_methods(evaluation: Evaluation) -> None:
         raise InputError(msg)
 
 
-def _recordings(evaluation: Evaluation, columns: Columns) -> Iterator[Recording]:
-    return read_labelled(evaluation.name, columns=columns)
-
-
-def _write(path: Path, text: str) -> None:
-    with replace_file(path) as stream:
-        stream.write(text.encode())
-
-
-def _print(console: Console, evaluation: Evaluation) -> None:
+def _parts(
+    evaluation: Evaluation, others: Sequence[OtherRecording]
+) -> Iterator[str | Table]:
+    """Yield what is printed on a recording: lines and tables."""
     right = "" if evaluation.accuracy is None else f", {evaluation.accuracy:.1%} right"
     answer = "with" if evaluation.include_answer else "without"
-    _print_line(console, evaluation.name, style="bold")
-    _print_line(
-        console,
+    yield evaluation.name
+    yield (
         f"{len(evaluation.ids)} of {evaluation.n_read} questions{right} by "
         f"{evaluation.grader}; {evaluation.n_samples} samples {answer} the delivered "
-        "answer",
+        "answer"
     )
     for why, count in evaluation.left_out.items():
-        _print_line(console, f"left out, {why}: {count}")
+        yield f"left out, {why}: {count}"
     for code, count in evaluation.never_accepted.items():
-        told = f"a calibrated guard never accepts {count} of these answers"
-        _print_line(console, f"{told}: {in_words(code)}")
+        yield (
+            f"a calibrated guard never accepts {count} of these answers: "
+            f"{in_words(code)}"
+        )
     titles = ["method", "box", *map(TITLES.__getitem__, evaluation.metrics)]
-    console.print(_table([*titles, "difference"], _method_rows(evaluation)))
+    yield _table([*titles, "difference"], _method_rows(evaluation))
     for why, names in skipped_by_reason(evaluation).items():
-        _print_line(console, f"not ranked: {', '.join(names)}: {why}")
+        yield f"not ranked: {', '.join(names)}: {why}"
     if (found := evaluation.sentences) is not None:
-        _print_line(
-            console,
+        yield (
             f"{found.sentences} sentences of {found.answers} answers, "
             f"{found.accuracy:.1%} right; AUROC {found.auroc:.3f} of all, "
             f"{found.within:.3f} as the mean within answers"
-            + ("" if found.grounded is None else f"; grounded {found.grounded:.3f}"),
+            + ("" if found.grounded is None else f"; grounded {found.grounded:.3f}")
         )
     if evaluation.recipes is not None:
-        console.print()
-        _print_recipes(console, evaluation.recipes)
-    console.print()
+        yield from _recipe_parts(evaluation.recipes)
+    for one in others:
+        yield (
+            f"{one.name}: its answers to {one.matched} questions are joined; "
+            f"{one.unmatched} here and {one.unused} there, whose id or text the other "
+            "file does not have, are left out"
+        )
+    yield ""
 
 
 def _method_rows(evaluation: Evaluation) -> Iterator[list[str]]:
@@ -273,26 +213,26 @@ _COSTS = {
 """Columns of a recipe's cost, each a mean over the questions."""
 
 
-def _print_recipes(console: Console, compared: RecipeComparison) -> None:
-    """Print what each recipe finds and costs, and which one is best."""
+def _recipe_parts(compared: RecipeComparison) -> Iterator[str | Table]:
+    """Yield what each recipe finds and costs, and which one is best."""
     recipes, questions = compared.recipes, sum(compared.thirds)
     shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
-    with_others = any(recipe.gain for recipe in recipes)
     rows: list[list[str]] = []
     for recipe in recipes:
         costs = [getattr(recipe.cost, name, None) for name in shown]
         per_question = ["" if c is None else f"{c / questions:.4g}" for c in costs]
         figures = [str(recipe.calls), f"{recipe.auroc:.3f}", str(recipe.rounds)]
-        gained = "" if recipe.gain is None else f"{recipe.gain:+.3f}"
-        gain = [gained] if with_others else []
-        rows.append([recipe.name, *figures, *gain, *per_question])
-    gain = ["over own"] if with_others else []
-    titles = ["recipe", "calls", "AUROC", "rounds", *gain]
+        gain = "" if recipe.gain is None else f"{recipe.gain:+.3f}"
+        rows.append([recipe.name, *figures, gain, *per_question])
+    titles = ["recipe", "calls", "AUROC", "rounds", "over own"]
     titles += [_COSTS[name] for name in shown]
-    console.print(_table(titles, rows))
+    if not any(recipe.gain for recipe in recipes):  # none has another model
+        for row in (titles, *rows):
+            del row[4]
+    yield ""
+    yield _table(titles, rows)
     if any(recipe.cost and recipe.cost.lower_bound for recipe in recipes):
-        why = "a provider left tokens out of its count; the costs are higher"
-        _print_line(console, f"warning: {why}")
+        yield "warning: a provider left tokens out of its count; costs are higher"
     chosen, measured, _ = compared.thirds
     for what, best in (
         (f"at {compared.calls} calls", compared.at_equal_calls),
@@ -300,39 +240,39 @@ def _print_recipes(console: Console, compared: RecipeComparison) -> None:
     ):
         found = "none: plain samples, grades, or prices and token counts are missing"
         if best is not None:
+            certain = best.gain is not None and best.gain.low > 0
+            advice = (
+                f"Take {best.name}"
+                if certain
+                else "Keep plain samples: no gain is certain"
+            )
             found = (
                 f"{best.name} with {best.calls} calls, chosen on a third of the "
                 f"questions ({chosen}). On the second third ({measured}): AUROC "
                 f"{best.auroc:.3f}, {best.gain:+.3f} over plain with "
-                f"{compared.calls} calls. {_advice(best)}"
+                f"{compared.calls} calls. {advice}."
             )
-        _print_line(console, f"Best {what}: {found}")
-    last = "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
-    _print_line(console, last)
+        yield f"Best {what}: {found}"
+    yield "Keep the last third for the threshold: snne-guard calibrate --shard 3/3."
 
 
-def _advice(best: Recipe) -> str:
-    """Return what to do about the best recipe."""
-    if best.gain is not None and best.gain.low > 0:
-        return f"Take {best.name}."
-    return "Keep plain samples: no gain is certain."
-
-
-def _print_line(console: Console, text: str, *, style: str = "") -> None:
-    console.print(Text(printable(text), style=style), soft_wrap=True)
+def _print(parts: Iterable[str | Table]) -> None:
+    console = Console()
+    if not console.is_terminal:
+        # A file or a pipe has no width: nothing is cut off there.
+        console.width = max(console.width, _WIDE)
+    for part in parts:
+        shown = Text(printable(part)) if isinstance(part, str) else part
+        console.print(shown, soft_wrap=isinstance(part, str))
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in titles:
         words = title in {"method", "box", "recipe"}
+        justify: JustifyMethod = "left" if words else "right"
         # Where there is no room, names are folded, never figures.
-        table.add_column(
-            title,
-            justify="left" if words else "right",
-            no_wrap=not words,
-            overflow="fold",
-        )
+        table.add_column(title, justify=justify, no_wrap=not words, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

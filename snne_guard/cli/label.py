@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.prompt import Prompt
 from rich.rule import Rule
 from rich.text import Text
+from typer import Argument
 
 from snne_guard.cli import options
 from snne_guard.evaluation import Recording, read_recordings
@@ -21,18 +22,13 @@ from snne_guard.evaluation.recordings import answer_digest, read_labels
 from snne_guard.text import printable
 
 _VERDICTS = {"r": 1, "w": 0}
-_CHOICES = ["r", "w", "s", "b", "q"]
+_CHOICES = [*"rwsbq"]
 _KEYS = "r right, w wrong, s skip, b back, q quit"
 _WORDS = {1: "right", 0: "wrong"}
 
 
 def label(
-    recording: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RECORDING.jsonl", help="Recording whose answers to grade."
-        ),
-    ],
+    recording: Annotated[Path, Argument(help="Recording or decision log to grade.")],
     *,
     column: options.ColumnNames = None,
 ) -> None:
@@ -41,15 +37,11 @@ def label(
     Each answer takes one key; where standard input is no terminal, one line. Answers
     come in a random order: stop whenever you like, and those you graded are a random
     sample, as `snne-guard calibrate` needs. The uncertainty and the samples stay
-    hidden, so that you do not grade by them. A CSV file needs the columns question and
-    main_answer; --column names others.
+    hidden, so that you do not grade by them.
 
     Each label is saved in RECORDING.labels.jsonl before the next answer is shown; the
     recording never changes. Run the same command again to continue; skipped answers are
-    shown again.
-
-    Answers that have a label in the recording are left out. A decision log with texts
-    is read as well.
+    shown again. Answers that have a label in the recording are left out.
 
     Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
@@ -100,18 +92,13 @@ def _key(console: Console) -> str:
     try:
         if sys.stdin.isatty():
             console.print(f"[dim]{_KEYS}[/]: ", end="")
-            key = ""
-            while key not in _CHOICES:
-                key = typer.getchar().lower()
+            while (key := typer.getchar().lower()) not in _CHOICES:
+                pass
             console.print(key)
             return key
-        return Prompt.ask(
-            f"[dim]{_KEYS}[/]",
-            choices=_CHOICES,
-            show_choices=False,
-            case_sensitive=False,
-            console=console,
-        )
+        options: dict[str, Any] = {"show_choices": False, "case_sensitive": False}
+        question = f"[dim]{_KEYS}[/]"
+        return Prompt.ask(question, choices=_CHOICES, console=console, **options)
     except (EOFError, KeyboardInterrupt):
         console.print()
         return "q"

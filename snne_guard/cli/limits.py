@@ -10,11 +10,11 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from snne_guard.checks import check_number
+from snne_guard.cli.console import write
 from snne_guard.errors import ConfigurationError
 from snne_guard.evaluation import Evaluation
 from snne_guard.evaluation.accepting import error_at
 from snne_guard.evaluation.ranking import TITLES
-from snne_guard.files import replace_file
 from snne_guard.text import printable
 
 
@@ -61,11 +61,7 @@ class Checked(NamedTuple):
 def limits_of(
     fail_under: Sequence[str], max_error: float | None, at_coverage: float | None
 ) -> Iterator[Limit]:
-    """Yield the limits that options name.
-
-    Raises:
-        ConfigurationError: One makes no sense.
-    """
+    """Yield the limits that options name."""
     for text in fail_under:
         name, _, number = text.partition("=")
         bound = math.nan
@@ -95,5 +91,5 @@ def write_junit(path: Path, checked: Sequence[Checked]) -> None:
         case = ET.SubElement(suite, "testcase", {"classname": file, "name": limit})
         if not kept:
             ET.SubElement(case, "failure", {"message": found})
-    with replace_file(path) as stream:
-        stream.write(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
+    text = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
+    write(path, text.decode())

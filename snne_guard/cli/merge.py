@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from snne_guard.cli.console import check_outputs, note
 from snne_guard.evaluation.merge import merge_recordings
@@ -15,14 +16,12 @@ _SHOWN = 10
 
 
 def merge(
-    parts: Annotated[
-        list[Path], typer.Argument(metavar="PART...", help="Recordings to join.")
-    ],
+    parts: Annotated[list[Path], Argument(metavar="PART...", help="To join.")],
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")],
+    output: Annotated[Path, Option("--output", "-o", help="Recording to write.")],
     questions: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="QUESTIONS.jsonl",
             help="The questions that were asked, to name missing ones.",
         ),

@@ -42,19 +42,10 @@ def chat_model(
     stop: Sequence[str] | None = None,
     **settings: Any,  # noqa: ANN401 - passed on
 ) -> ChatRunnable:
-    """Return the chat model that an option names.
+    """Return the chat model that an option names; None leaves a setting to it.
 
-    Args:
-        name: ``"embedded"``, ``"hf:NAME"`` for a Hugging Face model or folder that runs
-            here, or ``"provider:name"`` as ``init_chat_model`` takes it.
-        base_url: Where the model is served; None: the provider's own address.
-        stop: Texts at which a reply ends; None: a line, for the embedded model.
-        **settings: Such as ``temperature``, ``max_tokens`` and ``seed``; None leaves
-            one to the model.
-
-    Raises:
-        ConfigurationError: The model cannot be set up.
-        MissingExtraError: A package that it needs is not installed.
+    The name is ``"embedded"``, ``"hf:NAME"`` for a Hugging Face model or folder that
+    runs here, or ``"provider:name"`` as ``init_chat_model`` takes it.
     """
     if not name:
         msg = "expected a model as provider:name, hf:NAME or embedded, got ''"
@@ -130,16 +121,7 @@ def asking(what: str) -> Generator[None]:
 
 
 def named_grader(name: str, /, *, base_url: str | None = None) -> Grader | None:
-    """Return the grader that an option names, None for labels alone.
-
-    Args:
-        name: ``"label"``, ``"judge:MODEL"``, or what ``resolve_grader`` takes.
-        base_url: Where a judge's model is served.
-
-    Raises:
-        ConfigurationError: There is no such grader, or its model cannot be set up.
-        MissingExtraError: A package that it needs is not installed.
-    """
+    """Return the grader that an option names, None for labels alone."""
     if name == "label":
         return None
     if not name.startswith("judge:"):

@@ -6,99 +6,71 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.grade import GRADERS
 from snne_guard.self_check import Form
 
-Model = Annotated[
-    str, typer.Option(help="Model to ask: provider:name, hf:NAME or embedded.")
+Recordings = Annotated[
+    list[Path],
+    Argument(metavar="RECORDING...", help="Recordings with graded answers."),
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Base URL of your own server.")]
-System = Annotated[str | None, typer.Option(help="System prompt.")]
 
-Picture = Annotated[
-    Path | None, typer.Option(help="Also save the output as an SVG picture.")
-]
+Model = Annotated[str, Option(help="Model to ask: provider:name, hf:NAME or embedded.")]
+BaseUrl = Annotated[str | None, Option(help="Base URL of your own server.")]
+System = Annotated[str | None, Option(help="System prompt.")]
+
+Picture = Annotated[Path | None, Option(help="Also save the output as an SVG picture.")]
 
 SimilarityName = Annotated[
     str | None,
-    typer.Option(
-        help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, ..."
-    ),
+    Option(help="What compares answers: content_f1, rouge_l, exact, nli:MODEL, ..."),
 ]
 WithoutAnswer = Annotated[
-    bool,
-    typer.Option(
-        "--without-answer", help="Score the samples alone, without the answer."
-    ),
+    bool, Option("--without-answer", help="Score the samples alone.")
 ]
 SelfCheck = Annotated[
-    bool,
-    typer.Option("--self-check", help="Ask the model whether its answer is correct."),
+    bool, Option("--self-check", help="Ask the model whether its answer is correct.")
 ]
 SelfCheckForm = Annotated[
-    Form,
-    typer.Option(help="What a self-check asks for: Yes or No, or a number to 100."),
+    Form, Option(help="What a self-check asks for: Yes or No, or a number to 100.")
 ]
 OtherModels = Annotated[
     list[str] | None,
-    typer.Option(
-        "--other-model",
-        metavar="NAME",
-        help="Another model beside it, named as for --model. Repeatable.",
-    ),
+    Option(metavar="NAME", help="Another model, named as for --model. Repeatable."),
 ]
-OtherUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--other-base-url", help="Base URL of the other models; by default their own."
-    ),
-]
+OtherUrl = Annotated[str | None, Option(help="Base URL of the other models.")]
 Shard = Annotated[
-    str | None,
-    typer.Option(
-        metavar="K/N", help="Take only part K of N of the questions, split by id."
-    ),
+    str | None, Option(metavar="K/N", help="Take only part K of N of the questions.")
 ]
 
 ColumnNames = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FIELD=COLUMN",
-        help="Column of a CSV file that holds a field; again for a list in several. "
-        "Repeatable.",
-    ),
+    Option(metavar="FIELD=COLUMN", help="Column with a field, in CSV. Repeatable."),
 ]
 
 TokenPrices = Annotated[
     tuple[float, float, float] | None,
-    typer.Option(
-        "--prices",
-        metavar="INPUT OUTPUT CACHED",
-        help="Prices per million input, output and cached tokens.",
-    ),
+    Option(metavar="INPUT OUTPUT CACHED", help="Prices per million tokens."),
 ]
 OtherPrices = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=INPUT,OUTPUT[,CACHED]",
-        help="The same for another model. Repeatable.",
-    ),
+    Option(metavar="NAME=INPUT,OUTPUT[,CACHED]", help="Another model's. Repeatable."),
 ]
 
 GraderName = Annotated[
     str,
-    typer.Option(
-        help="What grades answers that have no label: contains, word_f1, squad_f1, "
-        "numeric, math_verify, rouge_l, bert_score or judge:MODEL; with label, "
-        "nothing does."
+    Option(
+        help=f"What grades answers without a label: {', '.join(GRADERS)} or "
+        "judge:MODEL; label: nothing does."
     ),
 ]
-JudgeUrl = Annotated[
-    str | None, typer.Option(help="Base URL of the server that runs judge:MODEL.")
-]
+JudgeUrl = Annotated[str | None, Option(help="Base URL of the judge's server.")]
+
+
+_KINDS = ("prompt", "completion", "cached")
 
 
 def other_prices_of(values: list[str] | None) -> dict[str, Prices]:
@@ -114,8 +86,7 @@ def other_prices_of(values: list[str] | None) -> dict[str, Prices]:
             what = "NAME=INPUT,OUTPUT or NAME=INPUT,OUTPUT,CACHED"
             msg = f"expected --other-prices as {what}, got {value!r}"
             raise ConfigurationError(msg)
-        kinds = ("prompt", "completion", "cached")
-        found[name] = Prices(**dict(zip(kinds, prices, strict=False)))
+        found[name] = Prices(**dict(zip(_KINDS, prices, strict=False)))
     return found
 
 
@@ -126,18 +97,11 @@ def names_in(text: str) -> list[str]:
 
 def prices_of(values: tuple[float, float, float] | None) -> Prices | None:
     """Return the prices that ``--prices`` gives."""
-    if values is None:
-        return None
-    prompt, completion, cached = values
-    return Prices(prompt=prompt, completion=completion, cached=cached)
+    return values and Prices(**dict(zip(_KINDS, values, strict=True)))
 
 
 def columns_of(given: Sequence[str] | None) -> dict[str, list[str]]:
-    """Return the columns that ``--column`` gives, by field.
-
-    Raises:
-        ConfigurationError: One is not FIELD=COLUMN.
-    """
+    """Return the columns that ``--column`` gives, by field."""
     columns: dict[str, list[str]] = {}
     for text in given or ():
         field, equals, name = text.partition("=")

@@ -15,16 +15,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.batch import record_by_batch
-from snne_guard.cli.console import (
-    check_outputs,
-    in_shard,
-    left_out_lines,
-    note,
-    source,
-)
+from snne_guard.cli.console import check_outputs, in_shard, note, source, tell_left_out
 from snne_guard.cli.models import chat_model, messages_before, model_in_words
 from snne_guard.cli.render import cost_in_words
 from snne_guard.cost import Cost, Prices
@@ -56,92 +51,56 @@ _CHARACTERS = 4  # of a token, roughly
 def record(
     questions: Annotated[
         str,
-        typer.Argument(
-            metavar="QUESTIONS",
-            help="Questions, JSONL or CSV; - reads JSONL from stdin.",
-        ),
+        Argument(metavar="QUESTIONS", help="JSONL or CSV; - reads JSONL from stdin."),
     ],
     *,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Recording to write, or to append to."),
-    ],
+    output: Annotated[Path, Option("--output", "-o", help="Recording to write.")],
     model: options.Model = "embedded",
     base_url: options.BaseUrl = None,
-    samples: Annotated[
-        int, typer.Option(min=1, help="Samples of the model besides the answer.")
-    ] = 4,
+    samples: Annotated[int, Option(min=1, help="Samples besides the answer.")] = 4,
     other_model: options.OtherModels = None,
     other_base_url: options.OtherUrl = None,
     shard: options.Shard = None,
-    temperature: Annotated[
-        float, typer.Option(help="Temperature of the samples.")
-    ] = 1.0,
+    temperature: Annotated[float, Option(help="Temperature of the samples.")] = 1.0,
     answer_temperature: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Temperature of the answer; the model's own by default."
-        ),
+        float | None, Option(min=0, help="Of the answer; the model's own by default.")
     ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Token limit of each reply.")
-    ] = None,
+    max_tokens: Annotated[int | None, Option(min=1, help="Limit of a reply.")] = None,
     stop: Annotated[
-        list[str] | None,
-        typer.Option(help=r"Text that ends a reply; \n is a line break. Repeatable."),
+        list[str] | None, Option(help=r"Text that ends a reply, \n a line. Repeatable.")
     ] = None,
     system: options.System = None,
     self_check: options.SelfCheck = False,
     self_check_form: options.SelfCheckForm = "yes_no",
     views: Annotated[
-        str,
-        typer.Option(
-            help="Views that the samples take in turn: all, or some of plain, "
-            "examples and reasoning, separated by commas."
-        ),
+        str, Option(help="all, or plain, examples and reasoning, separated by commas.")
     ] = "",
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the answer; samples get none.")
-    ] = None,
-    max_concurrency: Annotated[
-        int, typer.Option(min=1, help="Most requests in flight at once.")
-    ] = 4,
+    seed: Annotated[int | None, Option(help="Seed of the answer alone.")] = None,
+    max_concurrency: Annotated[int, Option(min=1, help="Requests in flight.")] = 4,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Ask again what failed before.")
+        bool, Option("--retry-failed", help="Ask again what failed before.")
     ] = False,
     prices: options.TokenPrices = None,
     other_prices: options.OtherPrices = None,
     max_requests: Annotated[
-        int | None, typer.Option(min=1, help="Stop cleanly after this many requests.")
+        int | None, Option(min=1, help="Stop cleanly after this many requests.")
     ] = None,
     ray: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="WORKERS",
-            help="Ask with this many Ray workers, here or on the cluster at "
-            "RAY_ADDRESS.",
-        ),
+        int | None, Option(min=1, metavar="WORKERS", help="Ask with Ray workers.")
     ] = None,
     batch: Annotated[
         Literal["openai"] | None,
-        typer.Option(help="Ask through the provider's batch API, at half the price."),
+        Option(help="Ask by its batch API, at half the price."),
     ] = None,
     from_log: Annotated[
         bool,
-        typer.Option(
-            "--from-log",
-            help="QUESTIONS is a decision log with texts: take its calls, ask nothing.",
-        ),
+        Option("--from-log", help="Take the calls of a decision log, ask nothing."),
     ] = False,
     policy: Annotated[
-        str | None, typer.Option(help="With --from-log: only this policy's calls.")
+        str | None, Option(help="With --from-log: only this policy's calls.")
     ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Ask nothing; print what is left, and what it would take."
-        ),
+        bool, Option("--dry-run", help="Ask nothing; print what it would take.")
     ] = False,
     column: options.ColumnNames = None,
 ) -> None:
@@ -161,9 +120,10 @@ def record(
     from snne_guard.langchain.others import names_of
     from snne_guard.langchain.wrappers import ModelTree
 
-    _check_way(model, batch, ray, other_model)
+    _check_way(model, batch, ray, other_model, policy=None if from_log else policy)
     check_outputs([questions], output)
-    if _takes_log(Path(questions), output, policy, from_log=from_log):
+    if from_log:
+        _take_log(Path(questions), output, policy)
         return
     # All are read first: a bad line must not end a run that has cost something.
     read = read_questions(source(questions), columns=options.columns_of(column))
@@ -252,13 +212,8 @@ def record(
     raise typer.Exit(0 if complete else 1)
 
 
-def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -> bool:
-    """Append the calls of a decision log that a recording has not, if wanted."""
-    if not from_log:
-        if policy is not None:
-            msg = "--policy has no effect without --from-log"
-            raise ConfigurationError(msg)
-        return False
+def _take_log(log: Path, output: Path, policy: str | None) -> None:
+    """Append the calls of a decision log that a recording has not."""
     left_out = Counter[str]()
     labels = read_labels(beside(log, "labels"))
     count = 0
@@ -272,14 +227,16 @@ def _takes_log(log: Path, output: Path, policy: str | None, *, from_log: bool) -
             file.append(replace(row, label=label).to_dict())
             known.add(row.id)
             count += 1
-    for line in [f"{count} calls recorded in {output}", *left_out_lines(left_out)]:
-        typer.echo(line)
-    return True
+    typer.echo(f"{count} calls recorded in {output}")
+    tell_left_out(left_out)
 
 
 def _check_way(
-    model: str, batch: str | None, ray: int | None, others: Sequence[str] | None
+    model: str, batch: object, ray: object, others: object, *, policy: object
 ) -> None:
+    if policy is not None:
+        msg = "--policy has no effect without --from-log"
+        raise ConfigurationError(msg)
     if batch and (ray or not model.startswith("openai:")):
         msg = "--batch openai needs --model openai:NAME and does not work with --ray"
         raise ConfigurationError(msg)
@@ -297,10 +254,7 @@ def _dry_run_lines(
     prices: Prices | None,
     of_others: Sequence[Prices | None],
 ) -> Iterator[str]:
-    """Yield the requests, tokens and money that conversations will take.
-
-    ``of_others`` has the prices of each other model.
-    """
+    """Yield the requests, tokens and money that conversations will take."""
     limit, n, read, written, plain = max_tokens or 0, 0, 0, 0, 0
     for conversation in conversations:
         n += 1
@@ -341,7 +295,6 @@ def _progress_shown(run: RecordingRun) -> Iterator[None]:
     """Show how far a run is: in place on a terminal, at times in a log."""
     console = Console(stderr=True)
     start = last = time.monotonic()
-
     warned = False
 
     def show() -> None:
@@ -361,20 +314,13 @@ def _progress_shown(run: RecordingRun) -> Iterator[None]:
         if not console.is_terminal and now - last >= SECONDS_BETWEEN_LINES:
             last = now
             note(line)
-        if not warned and run.many_cut_off and run.replies >= _ENOUGH:
+        if not warned and run.warning and run.replies >= _ENOUGH:
             warned = True
-            note(_cut_off(run))
+            note(run.warning)
 
     with console.status("asking") as status:
         run.on_done = show
         yield
-
-
-def _cut_off(run: RecordingRun) -> str:
-    return (
-        f"warning: {run.cut_off} of {run.replies} replies were cut off, and a guard "
-        "does not count such samples; record anew with a larger --max-tokens"
-    )
 
 
 def _counted(run: RecordingRun) -> str:
@@ -386,10 +332,8 @@ def _tell_how_it_went(run: RecordingRun, *, seconds: float) -> None:
     """Say what it took, and what has failed and why, equal errors together."""
     cost = replace(run.cost, seconds=seconds)  # the wall's, not the sum over requests
     note(f"{_counted(run)}; {cost_in_words(cost)}")
-    if run.many_cut_off:
-        note(_cut_off(run))
-    if run.stopped:
-        note(run.stopped)
+    for told in filter(None, (run.warning, run.stopped)):
+        note(told)
     counts = Counter(error[:_LONGEST] for error in run.failures().values())
     for error, count in counts.most_common(_KINDS):
         note(f"{count} not recorded: {error}")

@@ -35,12 +35,7 @@ _DECISIONS: dict[Decision | None, tuple[str, str, str]] = {
 
 
 def assessment_page(assessment: Assessment, *, refusal: str | None) -> Table:
-    """Return an assessment as rich prints it.
-
-    Args:
-        assessment: What to show.
-        refusal: What the application gets in place of a refused answer.
-    """
+    """Return an assessment as rich prints it, with the refusal that is delivered."""
     groups = _fold(assessment)
     page = Table.grid(padding=(0, 2))
     page.add_column(style="bold", no_wrap=True, min_width=len("Similarity"))
@@ -89,7 +84,7 @@ def _fold(assessment: Assessment) -> _Groups:
     for position, text in enumerate(assessment.reply_set):
         groups.setdefault(_one_line(text), []).append(position)
     ordered = sorted(
-        groups, key=lambda text: (0 not in groups[text], -len(groups[text]))
+        groups, key=lambda each: (0 not in groups[each], -len(groups[each]))
     )
     letters = _LETTERS.ljust(len(ordered), _OTHERS)
     return [(letters[at], text, groups[text]) for at, text in enumerate(ordered)]
@@ -140,11 +135,11 @@ def _replies(assessment: Assessment, groups: _Groups) -> Table:
     table.add_column(style="bold cyan")
     table.add_column(justify="right", style="cyan")
     table.add_column(overflow="fold")
-    for letter, text, members in groups:
-        table.add_row(letter, f"{_TIMES}{len(members)}", Text(_cut(text)))
+    for letter, text, places in groups:
+        table.add_row(letter, f"{_TIMES}{len(places)}", Text(_cut(text)))
     replies = [each for each in (assessment.answer, *assessment.samples) if each]
     texts = Counter(_one_line(each.tool_calls or each.text) for each in replies)
-    texts.subtract({text: len(members) for _, text, members in groups})
+    texts.subtract({text: len(places) for _, text, places in groups})
     for text, times in (+texts).items():
         shown = Text(_cut(text), style="dim")
         shown.append("  (not compared)", style="yellow")
@@ -153,7 +148,7 @@ def _replies(assessment: Assessment, groups: _Groups) -> Table:
 
 
 def _heat_map(matrix: FloatArray, groups: _Groups) -> Text:
-    order = [(letter, place) for letter, _, members in groups for place in members]
+    order = [(letter, place) for letter, _, places in groups for place in places]
     text = Text()
     text.append("  " + " ".join(letter for letter, _ in order) + "\n", style="cyan")
     for letter, row in order:

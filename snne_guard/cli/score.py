@@ -10,6 +10,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, lines_in, note, progress, source
@@ -23,19 +24,14 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def score(
     file: Annotated[
-        str,
-        typer.Argument(metavar="FILE.jsonl", help="Recording to score; - reads stdin."),
+        str, Argument(metavar="FILE.jsonl", help="Recording to score; - reads stdin.")
     ],
     *,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Also write the recording with u in each line."
-        ),
+        Option("--output", "-o", help="Also write the recording with u in each line."),
     ] = None,
-    method: Annotated[
-        str, typer.Option(help="Scoring method: auto, snne, wsnne, dse, ...")
-    ] = "auto",
+    method: Annotated[str, Option(help="auto, snne, wsnne, dse, ...")] = "auto",
     similarity: options.SimilarityName = None,
     without_answer: options.WithoutAnswer = False,
     column: options.ColumnNames = None,

@@ -8,85 +8,65 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from snne_guard.server import ServerConfig
 
 
-def _variable(name: str, help_: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        envvar=f"SNNE_GUARD_{name}", help=help_
-    )
+def _env(name: str, help_: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = Option(envvar=f"SNNE_GUARD_{name}", help=help_)
     return option
 
 
 def serve(
     *,
     config: Annotated[
-        Path | None, _variable("CONFIG", "TOML file with policies and keys.")
+        Path | None, _env("CONFIG", "File with policies and keys.")
     ] = None,
-    upstream: Annotated[
-        str | None,
-        _variable("UPSTREAM", "Base URL of the API behind the guard, with /v1."),
-    ] = None,
-    host: Annotated[
-        str | None, _variable("HOST", "Address to listen on; 127.0.0.1 by default.")
-    ] = None,
-    port: Annotated[
-        int | None, _variable("PORT", "Port to listen on; 8484 by default.")
-    ] = None,
+    upstream: Annotated[str | None, _env("UPSTREAM", "Base URL, with /v1.")] = None,
+    host: Annotated[str | None, _env("HOST", "Address to listen on.")] = None,
+    port: Annotated[int | None, _env("PORT", "Port to listen on; 8484.")] = None,
     admin_host: Annotated[
-        str | None,
-        _variable("ADMIN_HOST", "Address of the admin port; 127.0.0.1 by default."),
+        str | None, _env("ADMIN_HOST", "Address of the page.")
     ] = None,
-    admin_port: Annotated[
-        int | None, _variable("ADMIN_PORT", "Port of the live page and of metrics.")
-    ] = None,
+    admin_port: Annotated[int | None, _env("ADMIN_PORT", "Page and metrics.")] = None,
     cors_origin: Annotated[
         list[str] | None,
-        _variable("CORS_ORIGIN", "Origin of a web page that may call. Repeatable."),
+        _env("CORS_ORIGIN", "Origin of a web page that may call. Repeatable."),
     ] = None,
-    n: Annotated[
-        int | None, _variable("N", "Calls to the model, in every policy; 5 by default.")
-    ] = None,
+    n: Annotated[int | None, _env("N", "Calls to the model; 5 by default.")] = None,
     threshold: Annotated[
-        float | None, _variable("THRESHOLD", "Largest u to accept, in every policy.")
+        float | None, _env("THRESHOLD", "Largest u to accept.")
     ] = None,
     on_uncertain: Annotated[
-        str | None,
-        _variable("ON_UNCERTAIN", "flag, refuse, fallback or raise, in every policy."),
+        str | None, _env("ON_UNCERTAIN", "flag, refuse, fallback or raise.")
     ] = None,
     fallback: Annotated[
-        str | None,
-        _variable("FALLBACK", "Model that answers in place, in every policy."),
+        str | None, _env("FALLBACK", "Model that answers in place, in every policy.")
     ] = None,
     decision_log: Annotated[
-        str | None,
-        _variable("DECISION_LOG", "File with a line a call; - is standard output."),
+        str | None, _env("DECISION_LOG", "A line a call; - is standard output.")
     ] = None,
     log_texts: Annotated[
-        bool, typer.Option("--log-texts", help="Log prompts and answers there, too.")
+        bool, Option("--log-texts", help="Log prompts and answers there, too.")
     ] = False,
-    log_format: Annotated[
-        str | None, _variable("LOG_FORMAT", "text or json; text by default.")
-    ] = None,
+    log_format: Annotated[str | None, _env("LOG_FORMAT", "text or json.")] = None,
     log_level: Annotated[
-        str | None,
-        _variable("LOG_LEVEL", "debug, info, warning or error; info by default."),
+        str | None, _env("LOG_LEVEL", "debug, info, warning or error; info by default.")
     ] = None,
     ready_upstream: Annotated[
-        bool,
-        typer.Option("--ready-upstream", help="Let /ready ask the upstream, too."),
+        bool, Option("--ready-upstream", help="Let /ready ask the upstream, too.")
     ] = False,
     drain_seconds: Annotated[
         float | None,
-        _variable("DRAIN_SECONDS", "How long calls are taken after SIGTERM; 5."),
+        _env("DRAIN_SECONDS", "How long calls are taken after SIGTERM; 5."),
     ] = None,
     show_texts: Annotated[
-        bool, typer.Option("--show-texts", help="Show texts on the live page.")
+        bool, Option("--show-texts", help="Show texts on the live page.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Print what each key may do, and exit.")
+        bool, Option("--check", help="Print what each key may do, and exit.")
     ] = False,
 ) -> None:
     """Guard every client of an OpenAI-compatible API.
@@ -102,12 +82,8 @@ def serve(
     load = partial(
         load_config,
         config,
-        policy={
-            "n": n,
-            "threshold": threshold,
-            "on_uncertain": on_uncertain,
-            "fallback": fallback,
-        },
+        policy={"n": n, "threshold": threshold}
+        | {"on_uncertain": on_uncertain, "fallback": fallback},
         upstream=upstream,
         host=host,
         port=port,

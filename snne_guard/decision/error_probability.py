@@ -13,7 +13,6 @@ from snne_guard.checks import check_number, check_whole
 from snne_guard.decision.labels import graded_answers
 from snne_guard.errors import MissingExtraError
 from snne_guard.files import STRICT
-from snne_guard.types import FloatArray
 
 _FEWEST_LABELS = 50
 
@@ -31,8 +30,8 @@ class ErrorProbability:
     falls as ``u`` rises. It is an estimate; only a ``Threshold`` carries a guarantee.
 
     Attributes:
-        a: Weight of ``ln(u)``, at least 0.
-        b: Weight of ``-ln(1 - u)``, at least 0.
+        a: Weight of ``ln(u)``.
+        b: Weight of ``-ln(1 - u)``.
         c: Intercept of the log-odds of an error.
         n_labels: Graded answers that it was learnt from.
 
@@ -93,7 +92,8 @@ class ErrorProbability:
         except ImportError as error:
             needed = "scikit-learn"
             raise MissingExtraError(needed, extra="eval") from error
-        features = _features(u)
+        inner = u.clip(_EDGE, 1 - _EDGE)
+        features = np.column_stack([np.log(inner), -np.log1p(-inner)])
         weights = np.zeros(2)
         free = [0, 1]
         # A weight that comes out negative is held at 0, and the rest fitted again.
@@ -109,8 +109,3 @@ class ErrorProbability:
             c = math.log(wrong.sum() / (~wrong).sum())
         a, b = weights.tolist()
         return cls(a=a, b=b, c=c, n_labels=len(u))
-
-
-def _features(u: FloatArray) -> FloatArray:
-    inner = u.clip(_EDGE, 1 - _EDGE)
-    return np.column_stack([np.log(inner), -np.log1p(-inner)])

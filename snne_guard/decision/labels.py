@@ -13,34 +13,18 @@ from snne_guard.types import BoolArray, FloatArray
 
 
 def uncertainties(values: ArrayLike, /) -> FloatArray:
-    """Return ``u`` of answers as an array.
-
-    Args:
-        values: ``(n,)`` in [0, 1], or ``inf`` for an answer that has no score and so
-            can never be accepted.
-
-    Raises:
-        InputError: If there are none, or one is not a number, NaN or outside [0, 1].
-    """
-    u = as_numbers(
-        values, what="uncertainty", shape=("n",), least=-math.inf, most=math.inf
-    )
+    """Return ``(n,)`` uncertainties, ``inf`` for an answer without a score."""
+    limits = {"least": -math.inf, "most": math.inf}
+    u = as_numbers(values, what="uncertainty", shape=("n",), **limits)
     bad = u[~((u >= 0) & (u <= 1) | (u == math.inf))]
     if bad.size:
-        msg = (
-            "expected uncertainty in [0, 1], or inf for an answer without a score, "
-            f"got {bad[0]}"
-        )
+        msg = f"expected uncertainty in [0, 1], or inf without a score, got {bad[0]}"
         raise InputError(msg)
     return u
 
 
 def as_labels(values: ArrayLike, /) -> FloatArray:
-    """Return ``(n,)`` of 1 for a right answer and 0 for a wrong one.
-
-    Raises:
-        InputError: If there are none, or one is neither 0 nor 1.
-    """
+    """Return ``(n,)`` of 1 for a right answer and 0 for a wrong one."""
     labels = as_numbers(values, what="correct", shape=("n",))
     bad = labels[~np.isin(labels, (0, 1))]
     if bad.size:
@@ -54,33 +38,21 @@ def graded_answers(
 ) -> tuple[FloatArray, BoolArray]:
     """Return ``u`` of graded answers, ascending, and which of them are wrong.
 
-    Args:
-        uncertainty: ``(n,)`` as for ``uncertainties``.
-        correct: ``(n,)`` 1 or True for a correct answer, 0 or False for a wrong one.
-
     Raises:
         InputError: If there are no answers, a label is neither 0 nor 1, the lengths
             differ, or all labels are the same, which usually means that the grading
             went wrong.
-
-    Example:
-        >>> graded_answers([0.5, 0.1], [0, 1])
-        (array([0.1, 0.5]), array([False, True]))
     """
     u = uncertainties(uncertainty)
     wrong = as_labels(correct) == 0
     if len(u) != len(wrong):
-        msg = (
-            "expected one label for each uncertainty, "
-            f"got {len(wrong)} labels and {len(u)} uncertainties"
-        )
+        found = f"{len(wrong)} labels and {len(u)} uncertainties"
+        msg = f"expected one label for each uncertainty, got {found}"
         raise InputError(msg)
     if wrong.all() or not wrong.any():
         kind = "wrong" if wrong.all() else "correct"
-        msg = (
-            "expected graded answers of both kinds, correct and wrong; all "
-            f"{len(wrong)} are {kind}. Check the grading"
-        )
+        given = f"all {len(wrong)} are {kind}. Check the grading"
+        msg = f"expected graded answers of both kinds, correct and wrong; {given}"
         raise InputError(msg)
     # Labels break ties, so that the order of the input makes no difference.
     order = np.lexsort((wrong, u))

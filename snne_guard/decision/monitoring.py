@@ -76,7 +76,6 @@ def drift(
     Raises:
         InputError: If the file is not a calibration, it has no reference, no new
             answer has a score, or a score is NaN or outside [0, 1].
-        OSError: If the file cannot be read.
         MissingExtraError: If scipy is not installed.
 
     Example:

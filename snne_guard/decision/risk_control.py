@@ -19,12 +19,7 @@ _START = 3
 
 
 def least_labels(alpha: float, delta: float) -> int:
-    """Return how many accepted answers, none of them wrong, certify alpha.
-
-    Example:
-        >>> [least_labels(alpha, 0.1) for alpha in (0.2, 0.1, 0.05, 0.01)]
-        [11, 22, 45, 230]
-    """
+    """Return how many accepted answers, none of them wrong, certify alpha."""
     return math.ceil(math.log(delta) / math.log1p(-alpha))
 
 
@@ -60,14 +55,6 @@ def search(u: FloatArray, wrong: BoolArray, *, alpha: float, delta: float) -> fl
 
     Returns:
         The largest ``u`` that may be accepted, -1.0 where none may.
-
-    Raises:
-        MissingExtraError: If scipy is not installed.
-
-    Example:
-        >>> u = np.linspace(0, 1, 101)
-        >>> search(u, u > 0.75, alpha=0.1, delta=0.1)
-        0.79
     """
     stats = scipy_stats()
     n, least = len(u), least_labels(alpha, delta)
@@ -99,11 +86,7 @@ def _random_ties(u: FloatArray, wrong: BoolArray) -> BoolArray:
 
 
 def scipy_stats() -> ModuleType:
-    """Return ``scipy.stats``, which only making and testing calibrations needs.
-
-    Raises:
-        MissingExtraError: If scipy is not installed.
-    """
+    """Return ``scipy.stats``, or raise MissingExtraError."""
     try:
         from scipy import stats
     except ImportError as error:

@@ -45,10 +45,6 @@ class Threshold:
     Raises:
         ConfigurationError: If the value is neither in [0, 1] nor -1.0, or does not fit
             the status, or the numbers of answers make no sense.
-
-    Example:
-        >>> Threshold.fixed(0.4).value
-        0.4
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -111,25 +107,18 @@ class Threshold:
                 f"an error rate of {alpha}. Grade at least {self.labels_needed} "
                 "answers."
             )
-        refused = (
-            f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
-            f"rate of {alpha}."
-        )
-        if self.best_alpha is None:
-            return refused
-        best = _percent(self.best_alpha)
+        best = ""
+        if self.best_alpha is not None:
+            allowed = _percent(self.best_alpha)
+            best = f" They would have allowed {allowed}; for that, grade new answers."
         return (
-            f"{refused} They would have allowed {best}; to guarantee that, grade new "
-            "answers."
+            f"Nothing is accepted: these {self.n_labels} labels do not allow an error "
+            f"rate of {alpha}.{best}"
         )
 
     @classmethod
     def fixed(cls, u: float, /) -> Self:
-        """Return a threshold that someone chose; it guarantees nothing.
-
-        Raises:
-            ConfigurationError: If it is neither in [0, 1] nor -1.0.
-        """
+        """Return a threshold that someone chose; it guarantees nothing."""
         return cls(value=u)
 
     @classmethod
@@ -144,8 +133,7 @@ class Threshold:
             share: Share of them to accept, in (0, 1).
 
         Raises:
-            InputError: If there are no scores, one is NaN or outside [0, 1], or too few
-                answers have a score.
+            InputError: If one is NaN or outside [0, 1], or too few have a score.
             ConfigurationError: If ``share`` is not in (0, 1).
 
         Example:
@@ -158,12 +146,8 @@ class Threshold:
             scored = float(np.isfinite(u).mean())
             msg = f"expected scores for {share:.1%} of the answers, got {scored:.1%}"
             raise InputError(msg)
-        return cls(
-            value=value,
-            status="coverage",
-            n_labels=len(u),
-            n_accepted=int((u <= value).sum()),
-        )
+        n = int((u <= value).sum())
+        return cls(value=value, status="coverage", n_labels=len(u), n_accepted=n)
 
     @classmethod
     def for_error_rate(
@@ -212,26 +196,19 @@ class Threshold:
         # One more than the first test counts: the u of the next label is its limit.
         least = max(_FEWEST_LABELS, risk_control.least_labels(alpha, delta) + 1)
         if len(u) < least:
-            return cls(
-                value=-1.0, status="too_few_labels", labels_needed=least, **guarantee
-            )
+            guarantee["labels_needed"] = least
+            return cls(value=-1.0, status="too_few_labels", **guarantee)
         value = risk_control.search(u, wrong, alpha=alpha, delta=delta)
         if value >= 0:
-            return cls(
-                value=value,
-                status="certified",
-                n_accepted=int((u <= value).sum()),
-                n_wrong=int(wrong[u <= value].sum()),
-                **guarantee,
-            )
-        higher = (percent / 100 for percent in range(math.floor(100 * alpha) + 1, 100))
-        allowed = (
-            level
-            for level in higher
-            if risk_control.search(u, wrong, alpha=level, delta=delta) >= 0
-        )
-        best = next(allowed, None)
-        return cls(value=-1.0, status="infeasible", best_alpha=best, **guarantee)
+            guarantee["n_accepted"] = int((u <= value).sum())
+            guarantee["n_wrong"] = int(wrong[u <= value].sum())
+            return cls(value=value, status="certified", **guarantee)
+        for percent in range(math.floor(100 * alpha) + 1, 100):
+            level = percent / 100
+            if risk_control.search(u, wrong, alpha=level, delta=delta) >= 0:
+                guarantee["best_alpha"] = level
+                break
+        return cls(value=-1.0, status="infeasible", **guarantee)
 
 
 def _share(name: str, value: object) -> float:

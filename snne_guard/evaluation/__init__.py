@@ -31,11 +31,7 @@ from snne_guard.evaluation.plots import (
     plot_risk_coverage,
     plot_uncertainty,
 )
-from snne_guard.evaluation.ranking import (
-    Evaluation,
-    MethodResult,
-    evaluate,
-)
+from snne_guard.evaluation.ranking import Evaluation, MethodResult, evaluate
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,

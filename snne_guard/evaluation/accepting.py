@@ -22,20 +22,8 @@ def why_never_accepted(recording: Recording, samples: int, /) -> str | None:
     """Return why a calibrated guard would not score an answer, as a reason code.
 
     Its reply set must be whole: a reply that is cut off, refused or empty leaves a set
-    of another size, which no threshold was made for.
-
-    Args:
-        recording: The answer and its samples.
-        samples: How many of the guarded model's samples the guard draws.
-
-    Raises:
-        InputError: The recording's details do not match its replies.
-
-    Example:
-        >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": ["4"]}
-        >>> ends = {"finish_reasons": ["stop", "length"]}
-        >>> why_never_accepted(Recording.from_dict({**row, "drawn": ends}), 1)
-        'truncated_samples'
+    of another size, which no threshold was made for. ``samples`` are the guarded
+    model's.
     """
     answer, drawn = recorded_replies(recording)
     own = [sample for sample in drawn if sample.other_model is None][:samples]
@@ -55,10 +43,9 @@ def guard_u(
     tau: float,
     never: Sequence[str | None],
 ) -> FloatArray | None:
-    """Return ``(m,)`` ``u`` of a method's raw values for ``n`` replies.
+    """Return ``(m,)`` ``u`` of a method's raw values for ``n`` replies, if it has one.
 
-    It is infinite where an answer is never accepted for the reason in ``never``; None
-    for a method that has no ``u``.
+    It is infinite where an answer is never accepted for the reason in ``never``.
     """
     each = [method.uncertainty(value, n, tau=tau) for value in values.tolist()]
     if None in each:
@@ -75,20 +62,7 @@ def in_words(code: str) -> str:
 
 
 def error_at(u: FloatArray, correct: FloatArray, coverage: float, /) -> float:
-    """Return the share of wrong answers among the most certain ones.
-
-    Args:
-        u: ``(n,)``, infinite where an answer is never accepted.
-        correct: ``(n,)`` of 0 and 1.
-        coverage: The share of the answers to accept, in (0, 1].
-
-    Returns:
-        NaN where so many answers cannot be accepted.
-
-    Example:
-        >>> error_at(np.array([0.1, 0.2, 0.3, np.inf]), np.array([1, 0, 1, 0]), 0.5)
-        0.5
-    """
+    """Return the share of wrong answers among the most certain, NaN beyond those."""
     last = max(1, math.ceil(round(coverage * len(u), 6))) - 1
     if math.isinf(np.sort(u)[last]):
         return math.nan
@@ -101,9 +75,6 @@ def predicted_errors(
     """Return ``(n,)`` p_wrong of each answer, learnt from the other two thirds.
 
     NaN where an answer has no ``u``; None where a third has too few answers.
-
-    Raises:
-        MissingExtraError: If scikit-learn is not installed.
     """
     known = np.isfinite(u)
     folds = np.array([shard_of(each, _FOLDS) for each in ids])

@@ -23,7 +23,7 @@ import httpx2
 import openai
 from openai.types import Batch
 
-from snne_guard.engine import Draw, Failure, Request, Response, Sender, replay_call
+from snne_guard.engine import Failure, Request, Response, Sender, replay_call
 from snne_guard.engine.protocol import Draws
 from snne_guard.engine.retrying import ATTEMPTS, is_transient_status
 from snne_guard.evaluation.jsonl import digest, json_line, read_objects
@@ -91,8 +91,7 @@ class _Exchanges:
     def respond(self, request: httpx2.Request) -> httpx2.Response:
         """Return the response to a request, as an HTTP transport does.
 
-        A request that failed for a moment, or that a batch did not reach, counts as
-        missing until it has been sent as often as any request may be.
+        It is missing until it has come, or was sent as often as any request may be.
         """
         # In a batch it is /v1/..., whatever address a server of one's own has.
         name = "/chat/completions" if "/chat/" in request.url.path else "/responses"
@@ -129,13 +128,6 @@ class _Exchanges:
 
 class _MissingResponseError(Exception):
     """The batch with a response has not ended yet."""
-
-
-def _sent(sender: Sender, draw: Draw) -> Response | Failure:
-    try:
-        return sender.send(draw)
-    except Exception as error:  # noqa: BLE001 - a failure is an outcome
-        return Failure(error=error)
 
 
 class _Batches:
@@ -183,10 +175,7 @@ class _Batches:
         self._lines, self._size = [], 0
 
     def responses(self) -> Iterator[dict[str, Any]]:
-        """Wait for the batches in flight; yield the lines of each.
-
-        The first time, these are the batches of earlier processes.
-        """
+        """Yield what batches brought, at first those of earlier processes."""
         batches, self._open = self._open, []
         if batches is None:
             listed = self._client.batches.list(limit=100)
@@ -242,18 +231,15 @@ def record_in_batches(
 ) -> None:
     """Draw what is left of a run in batches, until one failed or was cancelled.
 
-    The batches of an earlier process are waited for before anything is submitted.
+    The batches of an earlier process are waited for before anything is submitted; the
+    run's settings, path and shard tell which these are.
 
     Args:
-        run: The questions, and where to write; settings, path and shard tell one run
-            from another.
-        client: The client; its retries and settings hold.
+        run: The questions, and where to write.
+        client: Its retries and settings hold.
         calls: Takes a client whose responses come from batches, and returns what
             prepares the call of a question with that client.
         tell: Called with the progress of the batches, and with anything unusual.
-
-    Raises:
-        openai.OpenAIError: The provider failed.
     """
     tag = digest(run.settings, str(run.path.resolve()), run.shard)
     batches = _Batches(client, run=tag, tell=tell)
@@ -293,10 +279,15 @@ def _draw(
     exchanges.open(question.id)
 
     def respond(draws: Draws) -> list[Response | Failure | None]:
-        results = [_sent(sender, draw) for draw in draws]
+        results: list[Response | Failure | None] = []
+        for draw in draws:
+            try:
+                results.append(sender.send(draw))
+            except Exception as error:  # noqa: BLE001 - a failure is an outcome
+                results.append(Failure(error=error))
         if exchanges.missing:
             raise _MissingResponseError
-        return [*results]
+        return results
 
     try:
         request, sender = prepare(question)

@@ -24,8 +24,7 @@ class CalibrationResult:
 
     Attributes:
         calibration: For ``SNNEGuard.from_calibration``.
-        uncertainty: ``(n,)`` ``u`` of the answers that it was made of; ``inf`` where
-            one can never be accepted.
+        uncertainty: ``(n,)`` ``u`` of its answers; ``inf`` where one is never accepted.
         correct: ``(n,)`` their grades, 1 right and 0 wrong; empty for a coverage.
         unscored: Why answers can never be accepted, as reason codes with their counts.
         n_ungraded: Recordings that were left out since they have no grade.
@@ -68,33 +67,27 @@ def calibrate(
         **scoring: Options of ``score_recordings``, as the guard will have them.
 
     Raises:
-        ConfigurationError: If an option makes no sense, or the recordings were not all
+        ConfigurationError: An option makes no sense, or the recordings were not all
             drawn in one way.
-        InputError: If too few samples were recorded, or the grades cannot carry a
-            guarantee.
-        ScoringError: If the similarity or the method failed.
-        MissingExtraError: If scipy or scikit-learn is not installed.
+        InputError: Too few samples were recorded, or the grades carry no guarantee.
+        ScoringError: The similarity or the method failed.
+        MissingExtraError: scipy or scikit-learn is not installed.
 
     Example:
-        >>> rows = [
-        ...     Recording(
-        ...         id=str(i),
-        ...         question=f"What is {i}?",
-        ...         main_answer="a",
-        ...         samples=("a", "a") if i % 3 else ("b", "c"),
-        ...         label=1 if i % 3 else 0,
-        ...     )
-        ...     for i in range(120)
+        >>> row = {"question": "What?", "main_answer": "a"}
+        >>> kinds = [
+        ...     {"samples": ["b", "c"], "label": 0},
+        ...     {"samples": ["a", "a"], "label": 1},
         ... ]
-        >>> threshold = calibrate(rows, error_rate=0.1).calibration.threshold
+        >>> rows = [{**row, **kinds[i % 3 > 0], "id": i} for i in range(120)]
+        >>> made = map(Recording.from_dict, rows)
+        >>> threshold = calibrate(made, error_rate=0.1).calibration.threshold
         >>> threshold.status, threshold.n_accepted
         ('certified', 80)
     """
     if (error_rate is None) == (coverage is None):
-        msg = (
-            "expected either error_rate or coverage, got "
-            f"{error_rate!r} and {coverage!r}"
-        )
+        given = f"got {error_rate!r} and {coverage!r}"
+        msg = f"expected either error_rate or coverage, {given}"
         raise ConfigurationError(msg)
     shares = {"error_rate": error_rate, "coverage": coverage, "delta": delta}
     for name, share in shares.items():
@@ -147,10 +140,8 @@ def calibrate(
 
 def _with_verdict(grade: Grade) -> Grade:
     if grade.correct is None:
-        msg = (
-            f"the grader {grade.grader!r} says how good answers are, not which are "
-            "right; choose another one"
-        )
+        what = f"the grader {grade.grader!r} says how good answers are"
+        msg = f"{what}, not which are right; choose another one"
         raise ConfigurationError(msg)
     return grade
 

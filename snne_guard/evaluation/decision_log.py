@@ -17,6 +17,7 @@ from typing import Any
 
 from snne_guard.decision import Calibration
 from snne_guard.errors import ConfigurationError, InputError
+from snne_guard.evaluation.jsonl import append_whole
 from snne_guard.evaluation.recorded_calls import drawn_fields
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.files import json_object
@@ -30,6 +31,9 @@ _log = logging.getLogger(__name__)
 _ALWAYS = frozenset({"time", "id", "policy", "decision", "reasons", "n_used", "cost"})
 """Fields that tell a line of the log from other JSON."""
 
+_TEXTS = frozenset({"prompt", "context"})
+"""Fields that the server gives, and that only a log with texts has."""
+
 
 class DecisionLog:
     """Writes a line of JSON for each guarded call to a file; an observer of any guard.
@@ -38,7 +42,7 @@ class DecisionLog:
     ``texts`` it is a recording too, which ``snne-guard record --from-log`` takes out.
 
     Lines are appended whole, by several threads and processes too. A line that cannot
-    be written, as on a full disk, is lost and counted; the call goes on.
+    be written, as on a full disk, is lost, and ``failures`` counts it.
 
     Args:
         path: The file, which is created for its owner alone to read; ``-`` for standard
@@ -48,22 +52,18 @@ class DecisionLog:
         **fields: What else each line says, such as ``policy`` and, for recordings,
             ``settings``: how the replies are drawn.
 
-    Attributes:
-        failures: How many lines could not be written.
-
     Raises:
         ConfigurationError: The file cannot be written.
 
     Example:
         >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> path = Path(folder.name) / "decisions.jsonl"
-        >>> log = DecisionLog(path, policy="standard")
-        >>> log.on_assessment(Assessment(id="a", answer=None, decision="flag"))
-        >>> [(row["id"], row["policy"], row["decision"]) for row in read_log(path)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "decisions.jsonl"
+        ...     log = DecisionLog(path, policy="standard")
+        ...     log.on_assessment(Assessment(id="a", answer=None, decision="flag"))
+        ...     log.close()
+        ...     [(row["id"], row["policy"], row["decision"]) for row in read_log(path)]
         [('a', 'standard', 'flag')]
-        >>> log.close()
-        >>> folder.cleanup()
     """
 
     def __init__(
@@ -87,11 +87,7 @@ class DecisionLog:
         self.write(assessment)
 
     def write(self, assessment: Assessment, /, **fields: object) -> bool:
-        """Write the line of a call, with further fields of its own.
-
-        Returns:
-            Whether it was written.
-        """
+        """Write the line of a call, with further fields; return whether that worked."""
         answer = assessment.answer
         row: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -106,7 +102,7 @@ class DecisionLog:
             row["question"] = assessment.question
             row |= drawn_fields(assessment, settings=settings)
         else:
-            row.pop("prompt", None)
+            row = {name: row[name] for name in row if name not in _TEXTS}
         try:
             line = _line(row)
             with self._lock:
@@ -137,7 +133,8 @@ class DecisionLog:
             return os.dup(1)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self._path, flags, 0o600)
-        if _size(descriptor):
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_size:
             os.lseek(descriptor, -1, os.SEEK_END)
             if os.read(descriptor, 1) != b"\n":  # a process was killed as it wrote
                 os.write(descriptor, b"\n")
@@ -146,16 +143,8 @@ class DecisionLog:
     def _append(self, line: bytes) -> None:
         if sys.platform != "win32":
             fcntl.flock(self._file, fcntl.LOCK_EX)
-        size = _size(self._file)
         try:
-            left = memoryview(line)
-            while left:  # a full disk takes a part, and says so at the next attempt
-                left = left[os.write(self._file, left) :]
-        except OSError:
-            if size is not None:
-                with suppress(OSError):
-                    os.ftruncate(self._file, size)
-            raise
+            append_whole(self._file, line)
         finally:
             if sys.platform != "win32":
                 fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -174,12 +163,6 @@ def _why(error: Exception) -> str:
     return told or type(error).__name__
 
 
-def _size(descriptor: int) -> int | None:
-    """Return the size of a file; None for what is none, such as a pipe."""
-    status = os.fstat(descriptor)
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
 def _line(row: Mapping[str, Any]) -> bytes:
     """Return a line of JSON, with null for infinite numbers, which it cannot hold."""
     try:
@@ -196,16 +179,9 @@ def read_log(
     policy: str | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the calls of a decision log.
+    """Yield the calls of a decision log, or those of one policy.
 
-    Args:
-        path: The file. Other lines in it are skipped, such as those of other logs in
-            the same stream.
-        policy: Only the calls of this policy; None for all.
-        left_out: Counts what is skipped, and why.
-
-    Raises:
-        OSError: The file cannot be read.
+    Lines of other logs in the same stream are skipped; ``left_out`` counts, by reason.
     """
     skipped = Counter[str]() if left_out is None else left_out
     with Path(path).open("rb") as lines:
@@ -239,10 +215,6 @@ def logged_recordings(
 
     Calls without texts, without an answer or with samples missing are skipped; the
     arguments are those of ``read_log``.
-
-    Raises:
-        InputError: A call holds something else than the log writes.
-        OSError: The file cannot be read.
     """
     skipped = Counter[str]() if left_out is None else left_out
     for row in read_log(path, policy=policy, left_out=skipped):
@@ -264,12 +236,7 @@ def logged_uncertainty(
     policy: str,
     left_out: Counter[str],
 ) -> list[float]:
-    """Return ``u`` of the calls of a policy that a calibration covers.
-
-    Raises:
-        InputError: There are none.
-        OSError: The file cannot be read.
-    """
+    """Return ``u`` of the calls of a policy that a calibration covers, at least one."""
     found: list[float] = []
     for row in read_log(path, policy=policy, left_out=left_out):
         if row.get("calibration") != calibration.checksum:

@@ -49,12 +49,7 @@ def skipped_by_reason(evaluation: Evaluation, /) -> dict[str, list[str]]:
 
 
 def advice(evaluation: Evaluation, threshold: Threshold | None, /) -> Iterator[str]:
-    """Yield what to do, the most urgent first.
-
-    Args:
-        evaluation: What ``evaluate`` returned.
-        threshold: The one for an error rate, None where there can be none.
-    """
+    """Yield what to do, the most urgent first, for the threshold of an error rate."""
     n, first = len(evaluation.ids), evaluation.rows[0]
     never = evaluation.never_accepted
     if sum(never.values()) > _MANY * n:

@@ -28,7 +28,6 @@ _ABSTENTION = re.compile(
 )
 """Whole answers, normalised as SQuAD does, that decline to answer; an empty one too."""
 
-# What announces the final answer of a worked solution.
 _TOLERANCE = Fraction(1, 10**6)
 
 
@@ -38,8 +37,7 @@ class Grade:
 
     Attributes:
         quality: In [0, 1], 1 for the best.
-        correct: 1 right, 0 wrong; metrics are computed from it. None if the grader does
-            not tell right from wrong; metrics are then computed from the quality.
+        correct: 1 right, 0 wrong, None if the grader does not tell right from wrong.
         grader: Name of the grader.
     """
 
@@ -49,10 +47,7 @@ class Grade:
 
 
 class Grader(Protocol):
-    """Grades the delivered answers of recordings.
-
-    It is called with at most 64 recordings at a time.
-    """
+    """Grades the delivered answers of recordings, at most 64 at a time."""
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
         """Return one grade per recording, None if there is nothing to grade by."""
@@ -68,9 +63,9 @@ Measure = Callable[[str, Sequence[str]], float | None]
 class ReferenceGrader:
     """Grades by comparing an answer with the references in ``answers``.
 
-    A block of reasoning at the start of an answer does not count. A recording without
-    references has no grade. Where its question has no answer
-    (``"answers": []``), only an answer that says so (``is_abstention``) is right.
+    Reasoning at the start of an answer does not count. A recording without references
+    has no grade. Where its question has no answer (``"answers": []``), only an answer
+    that says so is right.
 
     Args:
         name: The label of its figures.
@@ -110,11 +105,10 @@ class ReferenceGrader:
 def squad_f1(answer: str, references: Sequence[str], /) -> float:
     """Return the largest token F1 of an answer with any of the references.
 
-    References that normalise to nothing are left out; where none is left, only an
-    answer that normalises to nothing matches. F1 is computed from precision and recall
-    as SQuAD's script does, so an F1 of one half can come out as 0.4999999999999999 and
-    count as wrong. Other known faults of the rule: "18 apples" passes for "18", "18.0"
-    becomes "180", and words of scripts without spaces stay whole.
+    References that normalise to nothing are left out, unless all do. As in SQuAD's
+    script, an F1 of one half can come out as 0.4999999999999999 and count as wrong,
+    "18 apples" passes for "18", "18.0" becomes "180", and words of scripts without
+    spaces stay whole.
 
     Source:
         The evaluation script of SQuAD 2.0 (Rajpurkar et al. 2018).
@@ -131,11 +125,10 @@ def squad_f1(answer: str, references: Sequence[str], /) -> float:
 def word_f1(answer: str, references: Sequence[str], /) -> float:
     """Return the largest word F1 of an answer with any of the references.
 
-    It is ``squad_f1`` for every script: words, whole numbers and symbols count, in any
-    compatible form, and trailing zeros after a point do not; an article counts where
-    no word follows it, as in "option A". An answer that has numbers but none of the
-    reference's scores 0, and so does one with other symbols. Scripts without spaces are
-    compared letter by letter. References without words are left out.
+    It is ``squad_f1`` for every script: words, whole numbers and symbols count, and
+    trailing zeros after a point do not; an article counts where no word follows it, as
+    in "option A". An answer that has numbers but none of the reference's scores 0, and
+    so does one with other symbols. Scripts without spaces are compared by letters.
 
     Example:
         >>> word_f1("It costs $3.50.", ["$3.5"]), word_f1("C#", ["C++"])
@@ -151,10 +144,6 @@ def contains(answer: str, references: Sequence[str], /) -> float:
     It suits answers in whole sentences; it also passes an answer that denies the
     reference or names it beside something wrong. Words are those of ``word_f1``: in a
     script without spaces, a reference may also be found inside a longer word.
-
-    Example:
-        >>> contains("It was Neil Armstrong, in 1969.", ["Armstrong", "Aldrin"])
-        1.0
     """
     words = f" {' '.join(_words(answer))} "
     return float(any(f" {' '.join(each)} " in words for each in _usable(references)))
@@ -168,28 +157,20 @@ def rouge_l_f1(answer: str, references: Sequence[str], /) -> float:
 
     Source:
         rouge-score 0.1.2, as the paper grades summaries and translations.
-
-    Example:
-        >>> rouge_l_f1("the cat sat", ["the cat sat down", "a dog"])
-        0.857
     """
     return float(rouge_l([answer, *references], tokens="rouge")[0, 1:].max())
 
 
 def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
-    """Return 1.0 if an answer ends with the number of one of the references.
+    """Return 1.0 if an answer ends with the number of one of the references, else 0.0.
 
     ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
     ``1200``, and ``1/2`` and ``0.5``. Differences of up to a millionth are ignored.
-
-    Returns:
-        1.0 or 0.0; None where no reference has a number.
+    None where no reference has a number.
 
     Example:
         >>> numeric_match("That makes $1,200.00.", ["1200"])
         1.0
-        >>> numeric_match("none", ["1200"]), numeric_match("1200", ["many"])
-        (0.0, None)
     """
     numbers = (final_number(text) for text in references)
     known = [number for number in numbers if number is not None]
@@ -206,19 +187,15 @@ _MATH_IN_PROSE = re.compile(r"\$|\\boxed|\\[(\[]|(?<![\\a-zA-Z{])[^\W\d_]{3,}")
 
 
 def math_verify() -> Measure:
-    r"""Return a measure for ``ReferenceGrader``: equal mathematics, by math-verify.
+    """Return a measure for ``ReferenceGrader``: equal mathematics, by math-verify.
 
     It reads LaTeX, sets, intervals and expressions, in prose where it is marked or is a
-    number, and compares by value: ``\frac{1}{2}`` is ``0.5``, ``3\sqrt2`` is
-    ``\sqrt{18}``. The measure is 1.0 or 0.0, or None where no reference can be read. It
-    gives up after five seconds, by a signal, so it runs in the main thread alone;
+    number, and compares by value: 1.0 or 0.0, or None where no reference can be read.
+    It gives up after five seconds, by a signal, so it runs in the main thread alone;
     elsewhere it raises math-verify's ValueError.
 
     Raises:
         MissingExtraError: The extra ``math`` is not installed.
-
-    Source:
-        math-verify 0.9 (Hugging Face).
     """
     try:
         from math_verify import parse, verify
@@ -254,30 +231,13 @@ def math_verify() -> Measure:
 
 
 def final_number(text: str, /) -> Fraction | None:
-    r"""Return the number that a worked answer ends with, None without one.
-
-    It is the number that ``snne_guard.similarity.stated_number`` reads, without its
-    unit.
-
-    Example:
-        >>> final_number("9 - 4 = 5 eggs, so 5 * 2 = 10 dollars.\n#### 10")
-        Fraction(10, 1)
-        >>> final_number("The answer is $1,200, which is 3 times as much.")
-        Fraction(1200, 1)
-        >>> final_number("\\boxed{\\frac{3}{4}}"), final_number("none")
-        (Fraction(3, 4), None)
-    """
+    """Return the number that a worked answer ends with, without its unit, if any."""
     number = stated_number(text)
     return number and number[0]
 
 
 def is_abstention(answer: str, /) -> bool:
-    """Return whether a whole answer is one of the usual ways of declining to answer.
-
-    Example:
-        >>> is_abstention("Unknown."), is_abstention("Unknown, perhaps Paris.")
-        (True, False)
-    """
+    """Return whether a whole answer is one of the usual ways of declining to answer."""
     plain = squad_normalised(answer.replace("\u2019", "'"))
     return _ABSTENTION.fullmatch(plain) is not None
 
@@ -304,10 +264,6 @@ def resolve_grader(name: str, /) -> Grader:
     Raises:
         ConfigurationError: There is no such grader.
         MissingExtraError: A package that it needs is not installed.
-
-    Example:
-        >>> resolve_grader("squad_f1").name
-        'squad_f1'
     """
     if name == "math_verify":
         return ReferenceGrader(name=name, measure=math_verify(), threshold=0.5)
@@ -324,21 +280,16 @@ def resolve_grader(name: str, /) -> Grader:
 def graded(
     recordings: Iterable[Recording], grader: Grader | None = None, /
 ) -> Iterator[tuple[Recording, Grade | None]]:
-    """Yield each recording with the grade of its delivered answer.
+    """Yield each recording with the grade of its delivered answer, None without one.
 
     Args:
         recordings: They are taken a few at a time, so they need not fit in memory.
         grader: Grades those without a label; None leaves them ungraded.
 
-    Yields:
-        The recordings in their order, with None where there is nothing to grade by.
-
     Example:
-        >>> rows = [
-        ...     Recording(id="1", question="?", main_answer="a", samples=(), label=1),
-        ...     Recording(id="2", question="?", main_answer="a", samples=()),
-        ... ]
-        >>> [grade for _, grade in graded(rows)]
+        >>> row = {"question": "?", "main_answer": "a", "samples": []}
+        >>> rows = [{**row, "id": "1", "label": 1}, {**row, "id": "2"}]
+        >>> [grade for _, grade in graded(map(Recording.from_dict, rows))]
         [Grade(quality=1.0, correct=1, grader='label'), None]
     """
     rows = iter(recordings)

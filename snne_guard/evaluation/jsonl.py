@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -23,12 +25,9 @@ Source = str | os.PathLike[str] | Iterable[bytes]
 
 
 def read_objects(
-    source: Source,
-    read: Callable[[dict[str, Any]], T],
-    *,
-    name: str | None = None,
+    source: Source, read: Callable[[dict[str, Any]], T], *, name: str | None = None
 ) -> Iterator[T]:
-    """Yield the value of each line of a file; blank lines are skipped.
+    """Yield the value of each line; blank lines are skipped.
 
     Args:
         source: A path, or lines of bytes such as an open file.
@@ -37,7 +36,6 @@ def read_objects(
 
     Raises:
         InputError: A line is bad; the message names the source and the line.
-        OSError: The file cannot be read.
     """
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as lines:
@@ -57,11 +55,7 @@ def read_objects(
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as a line.
-
-    Raises:
-        InputError: It holds a value that JSON cannot express, such as NaN.
-    """
+    """Return a JSON object as a line; InputError if it holds NaN or the like."""
     try:
         return json.dumps(row, allow_nan=False).encode() + b"\n"
     except (ValueError, TypeError, RecursionError) as error:
@@ -74,8 +68,7 @@ def read_appended(
 ) -> Iterator[T]:
     """Yield the values of a file that is appended to; none if there is no file.
 
-    An unfinished last line, left by a killed process, is skipped; the rest is as in
-    ``read_objects``.
+    An unfinished last line, left by a killed process, is skipped.
     """
     if Path(path).exists():
         yield from read_objects(_whole_lines(path), read, name=os.fspath(path))
@@ -84,24 +77,16 @@ def read_appended(
 def _whole_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
     with Path(path).open("rb") as lines:
         for line in lines:
-            if line.endswith(b"\n") or _is_object(line):
-                yield line
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        json_object(line)
-    except InputError:
-        return False
-    return True
+            if not line.endswith(b"\n"):  # the last, as a killed process left it
+                try:
+                    json_object(line)
+                except InputError:
+                    return
+            yield line
 
 
 def checked(adapter: TypeAdapter[T], row: Mapping[str, Any]) -> T:
-    """Return the value of a JSON object, validated by pydantic.
-
-    Raises:
-        InputError: A field is missing or is not what it must be.
-    """
+    """Return the value of a JSON object as pydantic validates it; else InputError."""
     try:
         return adapter.validate_python(row)
     except ValidationError as error:
@@ -114,13 +99,22 @@ def digest(*parts: object) -> str:
     return blake2b(content, digest_size=8).hexdigest()
 
 
-def beside(recording: str | os.PathLike[str], kind: str) -> Path:
-    """Return the path of a file that belongs to a recording.
+def append_whole(descriptor: int, line: bytes) -> None:
+    """Append a line to a file that nobody else writes now, or nothing of it."""
+    status = os.fstat(descriptor)
+    left = memoryview(line)
+    try:
+        while left:  # a full disk takes a part, and says so at the next attempt
+            left = left[os.write(descriptor, left) :]
+    except BaseException:
+        if stat.S_ISREG(status.st_mode):  # of a pipe, nothing can be taken back
+            with suppress(OSError):
+                os.ftruncate(descriptor, status.st_size)
+        raise
 
-    Example:
-        >>> beside("answers.jsonl", "labels").name
-        'answers.labels.jsonl'
-    """
+
+def beside(recording: str | os.PathLike[str], kind: str) -> Path:
+    """Return the path of a file beside a recording, a.labels.jsonl for a.jsonl."""
     return Path(recording).with_suffix(f".{kind}.jsonl")
 
 
@@ -132,20 +126,9 @@ class AppendFile:
     is the kernel's, so a killed process leaves none behind; on Windows nothing is
     locked.
 
-    Args:
-        path: Created where there is none.
-
     Raises:
         ConfigurationError: Another process writes the file.
         OSError: It cannot be opened.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with AppendFile(Path(folder) / "a.jsonl") as file:
-        ...         file.append({"id": 1})
-        ...         list(read_appended(file.path, dict))
-        [{'id': 1}]
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -168,23 +151,12 @@ class AppendFile:
         self.close()
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write a line, all of it or nothing.
-
-        Raises:
-            InputError: It holds a value that JSON cannot express.
-            OSError: It cannot be written.
-        """
+        """Write a line, all of it or nothing."""
         line = self._gap + json_line(row)
         descriptor = self._stream.fileno()
         os.ftruncate(descriptor, self._size)
-        left = memoryview(line)
-        try:
-            while left:  # a full disk takes a part, and says so at the next attempt
-                left = left[self._stream.write(left) :]
-            os.fsync(descriptor)
-        except BaseException:
-            os.ftruncate(descriptor, self._size)
-            raise
+        append_whole(descriptor, line)
+        os.fsync(descriptor)
         self._size += len(line)
         self._gap = b""
 
@@ -193,10 +165,9 @@ class AppendFile:
         self._stream.close()
 
     def _lock(self) -> None:
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError) as error:
-            msg = f"another process is writing {self.path}; wait until it has ended"
-            raise ConfigurationError(msg) from error
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError) as error:
+                msg = f"another process is writing {self.path}; wait until it has ended"
+                raise ConfigurationError(msg) from error

@@ -31,8 +31,7 @@ def merge_recordings(
     written whole or not at all.
 
     Args:
-        parts: The recordings. Files of failures and labels next to another part are
-            skipped.
+        parts: The recordings. Files of failures and labels beside another are skipped.
         output: The file to write; what was there is replaced.
         questions: What was to be recorded, to name what is missing.
 
@@ -42,23 +41,8 @@ def merge_recordings(
         the shards without any recording, such as ``"shard 3/16"``.
 
     Raises:
-        InputError: A line is not a recording, or is unfinished, or an id is in two
-            files.
+        InputError: A line is not a recording, or an id is in two files.
         ConfigurationError: The parts were drawn with different settings.
-        OSError: A file cannot be read or written.
-
-    Example:
-        >>> import tempfile
-        >>> from snne_guard.evaluation import write_recordings
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     paths = [Path(folder) / name for name in ("1.jsonl", "2.jsonl")]
-        ...     for path in paths:
-        ...         row = Recording(
-        ...             id=path.stem, question="?", main_answer="a", samples=("b",)
-        ...         )
-        ...         write_recordings(path, [row])
-        ...     merge_recordings(paths, Path(folder) / "all.jsonl")
-        (2, [])
     """
     paths = [*dict.fromkeys(map(Path, parts))]
     others = {beside(path, kind) for path in paths for kind in ("failed", "labels")}

@@ -49,18 +49,9 @@ def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
 
     .. math:: AUARC = \frac1{n-1} \sum_{k=1}^{n-1} \frac{A_k + A_{k+1}}2
 
-    with :math:`A_k` the mean of ``correct`` over the k most certain answers.
-
-    Args:
-        uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
-        correct: ``(n,)`` of 0 and 1, or any finite quality, higher is better.
-
-    Returns:
-        In the unit of ``correct``, higher is better; an uncertainty that says nothing
-        gets the mean of ``correct``. NaN for n < 2.
-
-    Raises:
-        InputError: As for ``prr``.
+    with :math:`A_k` the mean of ``correct`` over the k most certain answers. It is in
+    the unit of ``correct``, which may be any finite quality, and its mean at chance;
+    NaN for n < 2. The rest is as for ``auroc``.
 
     Source:
         Nadeem, Zucker, Hanczar 2009, "Accuracy-Rejection Curves (ARCs) for Comparing
@@ -96,18 +87,13 @@ def prr(
     Args:
         uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.
         quality: ``(n,)`` finite, higher is better.
-        normalised: Whether to rescale, so that 0 is chance and 1 the best order. If
-            not, the result is the raw area, which at chance is the mean quality.
+        normalised: Whether to rescale, so that 0 is chance and 1 the best order.
         max_rejection: Largest share of answers that is rejected, in (0, 1]: K is the
             ``int(max_rejection * n)`` largest of 1 ... n, at least one.
 
     Returns:
-        Higher is better. Where all have the same quality, raw is 0.5 and normalised
-        NaN; normalised is also NaN where K holds n alone.
-
-    Raises:
-        InputError: There are no answers, the lengths differ, a number is NaN, a
-            quality is infinite, or ``max_rejection`` is outside (0, 1].
+        Where all have the same quality, raw is 0.5 and normalised NaN; normalised is
+        also NaN where K holds n alone.
 
     Source:
         Malinin, Gales 2021, "Uncertainty Estimation in Autoregressive Structured
@@ -131,16 +117,9 @@ def risk_coverage(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the error rate among the most certain answers, for every number of them.
 
-    Args:
-        uncertainty: ``(n,)``, higher is less certain.
-        correct: ``(n,)`` of 0 and 1.
-
     Returns:
         ``(n,)`` coverage, the share k/n of answers kept, and ``(n,)`` selective risk,
-        the share of wrong ones among them, for k = 1 ... n.
-
-    Raises:
-        InputError: As for ``auroc``.
+        the share of wrong ones among them, for k = 1 ... n; the rest as for ``auroc``.
 
     Example:
         >>> coverage, risk = risk_coverage([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
@@ -234,10 +213,7 @@ _METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
 class Interval:
     """A figure with its 90% percentile interval over resamples of the questions.
 
-    Attributes:
-        value: On the questions themselves; NaN where the metric does not exist.
-        low: Lower end; NaN where the metric exists in no resample.
-        high: Upper end; likewise.
+    A part is NaN where the metric does not exist, there or in any resample.
 
     Example:
         >>> f"{Interval(value=0.1, low=-0.2, high=0.4):+.1f}"
@@ -272,8 +248,7 @@ class Bootstrap:
     def difference(self, first: str, second: str, metric: str) -> Interval:
         """Return by how much the first method exceeds the second, pair by pair.
 
-        This is much sharper than comparing two intervals, which can overlap even when
-        the difference is clear.
+        It can be clear even where two intervals overlap.
         """
         return _interval(self.figures[first][metric] - self.figures[second][metric])
 
@@ -307,15 +282,9 @@ def bootstrap(
         resamples: How many, at least 1.
         seed: Equal seeds give equal resamples.
 
-    Raises:
-        InputError: The lengths differ, a number is NaN, or a quality is not finite or,
-            for AUROC, not 0 or 1.
-
     Example:
         >>> correct = [1, 1, 1, 0, 1, 0, 0, 0]
         >>> figures = bootstrap({"a": range(8), "b": [0] * 8}, correct, resamples=100)
-        >>> figures.interval("a", "auroc").value
-        0.9375
         >>> figures.difference("a", "b", "auroc").value
         0.4375
     """

@@ -77,12 +77,6 @@ class JudgeGrader:
         generate: Takes a prompt and returns the text of the model's reply; called from
             up to eight threads.
         name: The label of its figures.
-
-    Example:
-        >>> judge = JudgeGrader(lambda prompt: "Yes.")
-        >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": []}
-        >>> judge([Recording.from_dict({**row, "answers": ["four"]})])
-        [Grade(quality=1.0, correct=1, grader='judge')]
     """
 
     def __init__(self, generate: Callable[[str], str], *, name: str = "judge") -> None:
@@ -92,11 +86,7 @@ class JudgeGrader:
         self._failures: list[Exception] = []
 
     def __call__(self, recordings: Sequence[Recording], /) -> list[Grade | None]:
-        """Return one grade per recording, None without references or a clear verdict.
-
-        Raises:
-            ScoringError: No request has succeeded so far.
-        """
+        """Return one grade per recording; ScoringError if all requests have failed."""
         with ThreadPoolExecutor(_WIDTH) as pool:
             grades = [*pool.map(self._grade, recordings)]
         failures, self._failures = self._failures, []

@@ -17,13 +17,8 @@ if TYPE_CHECKING:
 
     from snne_guard.decision import Threshold
 
-RIGHT, WRONG, LINE, OTHERS, QUIET = (
-    "#2f7d5b",
-    "#c2372f",
-    "#2b6cb0",
-    "#8a94a6",
-    "#596273",
-)
+RIGHT, WRONG, LINE = "#2f7d5b", "#c2372f", "#2b6cb0"
+OTHERS, QUIET = "#8a94a6", "#596273"
 """Colours, which the report replaces by those of its light or dark page."""
 
 _BINS = 20
@@ -164,11 +159,7 @@ def plot_recipes(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
 
 
 def judged(evaluation: Evaluation, /) -> tuple[FloatArray, FloatArray]:
-    """Return ``u`` and verdicts of the answers.
-
-    Raises:
-        InputError: They are unknown.
-    """
+    """Return ``u`` and verdicts of the answers; InputError if they are unknown."""
     u, correct = evaluation.u, evaluation.correct
     if u is None or correct is None or not np.isfinite(u).any():
         msg = "expected right and wrong answers and a first method that gives them u"

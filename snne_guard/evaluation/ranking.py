@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic_core import to_json
@@ -18,11 +18,16 @@ from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.accepting import guard_u, why_never_accepted
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
-from snne_guard.evaluation.grounded import AND_GROUNDED, doubt, grounded_rows
 from snne_guard.evaluation.metrics import Interval, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.sentences import SentenceRanking, ranked_sentences
+from snne_guard.evaluation.sentences import (
+    AND_GROUNDED,
+    SentenceRanking,
+    doubt,
+    grounded_rows,
+    ranked_sentences,
+)
 from snne_guard.evaluation.tables import frame_of
 from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
@@ -54,8 +59,7 @@ class MethodResult:
         white_box: Whether it needs more than the texts of replies.
         metrics: ``auroc`` (where answers are right or wrong), ``auarc``, ``prr`` and
             ``prr_normalised`` with 90% intervals over resamples of the questions.
-        differences: The same minus those of the first method, on the same resamples;
-            empty for the first.
+        differences: The same minus those of the first method; empty for the first.
     """
 
     name: str
@@ -82,12 +86,11 @@ class Evaluation:
         quality: ``(n,)`` quality of their answers in [0, 1].
         correct: ``(n,)`` 1 right and 0 wrong, None where the grader draws no such line.
         uncertainties: For each ranked method ``(n,)`` raw values.
-        u: ``(n,)`` ``u`` of the first method; ``inf`` where a calibrated guard could
-            never accept the answer. None for a method without ``u``.
+        u: ``(n,)`` ``u`` of the first method, if it has one; ``inf`` where a calibrated
+            guard could never accept the answer.
         never_accepted: Why, as reason codes with their counts.
-        recipes: What the recipes are worth; None where there is nothing to compare: no
-            self-check, other model or view but the plain one, or no right and wrong
-            answers.
+        recipes: What the recipes are worth, if there is something to compare: a
+            self-check, other model or view, and right and wrong answers.
         sentences: How well sentences are ranked; None where none are labelled.
     """
 
@@ -124,11 +127,11 @@ class Evaluation:
         """The methods that were ranked, best first."""
         first, *_ = self.metrics
 
-        def value(row: MethodResult) -> float:
-            figure = row.metrics[first].value
-            return -math.inf if math.isnan(figure) else figure
+        def place(row: MethodResult) -> tuple[bool, float]:
+            value = row.metrics[first].value
+            return math.isnan(value), -value
 
-        return tuple(sorted(self.rows, key=value, reverse=True))
+        return tuple(sorted(self.rows, key=place))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, without texts of questions or answers."""
@@ -185,19 +188,17 @@ def evaluate(
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
             read one by one, and only ids and numbers are kept. Methods that need them
-            find ``hidden_states`` and ``token_importance`` of the delivered answer and
-            each sample, and ``p_true_logprob``, in fields of these names.
+            find ``hidden_states``, ``token_importance`` and ``p_true_logprob`` in
+            fields of these names.
         methods: ``"all"``, or names of ``METHODS`` and methods of your own. A name may
             be followed by a similarity, as in ``"dse[exact]"``.
         similarity: What compares answers for the other methods, a name or a callable;
             None: each method's default. A method is skipped if that needs a model.
         include_answer: Whether the delivered answer is scored with the samples.
         samples: Samples of each question that count; None: as many as the first graded
-            question has. Questions with fewer that are not blank are left out and
-            counted.
+            question has. Questions with fewer that are not blank are left out.
         tau: Temperature of SNNE's log-sum-exp.
-        grader: Says which of the answers without a label are right; None leaves them
-            out.
+        grader: Grades the answers without a label; None leaves them out.
         resamples: Bootstrap resamples behind the 90% intervals.
         name: What the set is called.
         calls: Number of calls of the plain recipe that the others are compared with.
@@ -206,18 +207,16 @@ def evaluate(
 
     Raises:
         ConfigurationError: An unknown method or similarity, or options that do not fit.
-        InputError: No question can be ranked, or the data of a recording on its
-            requests or sentences are inconsistent.
+        InputError: No question can be ranked, or a recording contradicts itself.
 
     Example:
         >>> rows = [
-        ...     {"main_answer": "Paris", "samples": ["Paris", "paris."], "label": 1},
-        ...     {"main_answer": "1912", "samples": ["In 1912", "1912"], "label": 1},
-        ...     {"main_answer": "Lyon", "samples": ["Nice", "Paris"], "label": 0},
+        ...     {"id": 1, "main_answer": "Paris", "samples": ["Paris"], "label": 1},
+        ...     {"id": 2, "main_answer": "1912", "samples": ["In 1912"], "label": 1},
+        ...     {"id": 3, "main_answer": "Lyon", "samples": ["Nice"], "label": 0},
         ... ]
         >>> recordings = [
-        ...     Recording.from_dict({"id": str(n), "question": None, **row})
-        ...     for n, row in enumerate(rows)
+        ...     Recording.from_dict({"question": None, **row}) for row in rows
         ... ]
         >>> evaluation = evaluate(recordings, methods=["snne[rouge_l]"], resamples=10)
         >>> [(row.name, row.metrics["auroc"].value) for row in evaluation.rows]
@@ -331,8 +330,7 @@ def _results(
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(NamedTuple):
     """What runs, as ``dse[exact]``: a method and what compares answers for it."""
 
     name: str
@@ -369,9 +367,7 @@ def _planned(
         except ConfigurationError as error:
             skipped[name] = str(error).removeprefix(f"method {method.name!r} ")
             continue
-        rows[name] = _Row(
-            name=name, method=method, similarity=compare, similarity_name=on
-        )
+        rows[name] = _Row(name, method, compare, on)
     rows[BASELINE] = rows.pop(BASELINE)  # it stands last, wherever it was named
     return [*rows.values()], skipped
 
@@ -404,9 +400,7 @@ def _inputs(
 
 
 def _scores(
-    rows: Sequence[_Row],
-    inputs: Callable[..., Inputs],
-    problems: dict[str, str],
+    rows: Sequence[_Row], inputs: Callable[..., Inputs], problems: dict[str, str]
 ) -> Iterator[float]:
     """Yield each raw value, NaN where there is none; the first reason is kept."""
     sets: dict[str, Inputs] = {}

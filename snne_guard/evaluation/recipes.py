@@ -35,12 +35,10 @@ class Recipe:
         rounds: Requests that wait for one another: 2 with a self-check, else 1.
         auroc: How well it ranks wrong answers above right ones.
         cost: Total over all questions; None if the recordings do not say. Its money is
-            None where the price of a model is unknown. For a request
-            for several samples, the prompt counts in full, as recorded, and the output
-            tokens in proportion to the samples that the recipe uses.
+            None where a price is unknown. Of a request for several samples, the prompt
+            counts in full, and the output in proportion to the samples that are used.
         gain: How far it exceeds another one, on the same resamples: a best recipe the
             plain one; one with other models the same without them, at as many calls.
-            None where there is none to compare with.
     """
 
     name: str
@@ -63,8 +61,7 @@ class RecipeComparison:
         thirds: Questions in each third, by ``shard_of`` their ids.
         recipes: By calls, the plain one first.
         at_equal_calls: The best of the recipes of as many calls. None where there are
-            too few plain samples, or one of the first two thirds does not have both
-            right and wrong answers.
+            too few plain samples, or right or wrong answers are missing in a third.
         at_equal_money: The best of the recipes that cost no more than the plain one;
             None also where the money is unknown.
     """
@@ -78,13 +75,7 @@ class RecipeComparison:
 
 @dataclass(slots=True, kw_only=True)
 class _Plan:
-    """A recipe while it is measured: the options of a guard, and a name.
-
-    Attributes:
-        base: Its name without other models.
-        us: ``u`` of each question, 1 where a guard has none.
-        cost: Total over the questions, None once one of them does not state it.
-    """
+    """A recipe while it is measured: the options of a guard, and a name."""
 
     name: str
     base: str
@@ -108,11 +99,6 @@ class RecipeTable:
     be scored counts as wholly uncertain. The best recipe is chosen on the first third
     of the questions and measured on the second, since the best of many looks better
     than it is on the questions that chose it. The last third is left for a threshold.
-
-    Args:
-        calls: Number of calls of the plain recipe that the best ones are compared with.
-        prices: Token prices of the guarded model, for the cost in money.
-        other_prices: Those of other models, by name.
     """
 
     def __init__(
@@ -131,11 +117,7 @@ class RecipeTable:
         self._correct: list[int] = []
 
     def add(self, row: Recording, correct: int | None) -> None:
-        """Add a question; one without a verdict, or drawn in another way, is left out.
-
-        Raises:
-            InputError: What it tells of its requests does not fit together.
-        """
+        """Add a question that has a verdict, if it was drawn as the first one was."""
         if correct is None:
             return
         call = RecordedCall(row)
@@ -170,11 +152,7 @@ class RecipeTable:
             plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, resamples: int) -> RecipeComparison | None:
-        """Return how the recipes compare, None if there is nothing to compare.
-
-        Args:
-            resamples: Bootstrap resamples behind the 90% intervals.
-        """
+        """Return how the recipes compare, None if there is nothing to compare."""
         if len(set(self._correct)) <= 1:
             return None
         us = {plan.key: np.array(plan.us) for plan in self._plans}

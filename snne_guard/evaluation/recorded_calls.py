@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import cycle
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ from snne_guard.engine.reply_set import compared_text
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.recordings import Recording
+from snne_guard.settings import GuardSettings
 from snne_guard.text import is_visible
 from snne_guard.types import Assessment, Reply
 
@@ -32,6 +33,17 @@ DRAWN = frozenset(
 
 PLAIN = "plain"
 """The view in which samples are drawn without views."""
+
+
+def drawing_of(settings: GuardSettings) -> dict[str, Any]:
+    """Return how a guard draws, as a recording's ``settings`` say it."""
+    return {
+        "temperature": settings.temperature,
+        "samples": settings.n_samples,
+        "self_check": settings.self_check_used and settings.self_check_used.prompt,
+        "views": [view.name for view in settings.drawn_views] or None,
+        "other_models": [*settings.other_models] or None,
+    }
 
 
 def drawn_fields(
@@ -110,11 +122,7 @@ _HOW_DRAWN = TypeAdapter(HowDrawn)
 
 
 def how_drawn(recording: Recording, /) -> HowDrawn:
-    """Return what a recording says about its draws.
-
-    Raises:
-        InputError: It is not what ``record`` writes.
-    """
+    """Return what a recording says about its draws, if that makes sense."""
     settings, drawn = recording.settings or {}, recording.extra.get("drawn")
     given = drawn if isinstance(drawn, dict) else {}
     known = {name: settings.get(name) for name in ("temperature", "views")}
@@ -127,11 +135,7 @@ def how_drawn(recording: Recording, /) -> HowDrawn:
 
 
 def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
-    """Return the recorded answer and samples as a guard would have received them.
-
-    Raises:
-        InputError: The recording's details do not match its replies.
-    """
+    """Return the recorded answer and samples as a guard would have received them."""
     recording = recording.without_reasoning()
     drawn = how_drawn(recording)
     texts = (recording.main_answer, *recording.samples)
@@ -170,16 +174,7 @@ def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
 def check_same_settings(
     before: object, now: object, *, name: str | os.PathLike[str]
 ) -> None:
-    """Check that two parts of a recording were drawn with the same settings.
-
-    Args:
-        before: The settings of the first.
-        now: Those of the second.
-        name: What the second is called, such as the path of its file.
-
-    Raises:
-        ConfigurationError: They differ; the message has the name and says how.
-    """
+    """Check that two parts of a recording have the same settings."""
     first = before if isinstance(before, dict) else {}
     second = now if isinstance(now, dict) else {}
     differ = [
@@ -190,3 +185,77 @@ def check_same_settings(
     if differ:
         msg = f"{os.fspath(name)} was drawn with other settings: {'; '.join(differ)}"
         raise ConfigurationError(msg)
+
+
+# -- Recordings of the same questions by two models, joined without a call ------------
+
+
+class OtherRecording:
+    """Another model's answers to the same questions, each to stand for a sample.
+
+    Attributes:
+        name: What the model is called, by the settings of its recordings.
+        matched: How many questions have been joined.
+        unmatched: How many were left out, since it has none of their id and text.
+        unused: How many of its own were left out.
+    """
+
+    def __init__(self, rows: Iterable[Recording], /) -> None:
+        self._answers = {row.id: row for row in rows}
+        settings = [row.settings or {} for row in self._answers.values()]
+        if not settings or not settings[0].get("model"):
+            msg = "expected the other recording's settings to name the model, got none"
+            raise InputError(msg)
+        self.name = str(settings[0]["model"])
+        self.matched = self.unmatched = self.unused = 0
+
+    def joined(self, recordings: Iterable[Recording]) -> Iterator[Recording]:
+        """Yield those whose question it has too, with its answer as the last sample."""
+        self.matched = self.unmatched = 0
+        for row in recordings:
+            if self.name in ((row.settings or {}).get("model"), *row.other_models):
+                msg = f"recording {row.id!r} has replies of {self.name!r} already"
+                raise InputError(msg)
+            other = self._answers.get(row.id)
+            if other is None or other.prompt != row.prompt:
+                self.unmatched += 1
+            else:
+                self.matched += 1
+                yield _joined(row, other, self.name)
+        self.unused = len(self._answers) - self.matched
+        if not self.matched:
+            msg = f"no question has its id and text in the recording of {self.name!r}"
+            raise InputError(msg)
+
+
+def _joined(row: Recording, other: Recording, name: str) -> Recording:
+    n = len(row.samples)
+    return replace(
+        row,
+        samples=(*row.samples, other.main_answer),
+        token_logprobs=row.token_logprobs and (*row.token_logprobs, None),
+        sample_models=(*(row.sample_models or (None,) * n), name),
+        extra={**row.extra, "drawn": _drawn(row, other, name)},
+    )
+
+
+def _drawn(row: Recording, other: Recording, name: str) -> Mapping[str, Any]:
+    """Return how both were drawn: what each reply is, and what each request took."""
+    here, there = how_drawn(row), how_drawn(other)
+    unknown = (None,) * (1 + len(row.samples))
+    answers = [
+        {**one.to_dict(), "role": "sample", "other_model": name}
+        for one in there.requests
+        if one.role == "answer"
+    ]
+    given = row.extra.get("drawn")
+    return {
+        **(given if isinstance(given, dict) else {}),
+        "finish_reasons": [
+            *(here.finish_reasons or unknown),
+            there.finish_reasons[0] if there.finish_reasons else None,
+        ],
+        "kinds": [*(here.kinds or unknown), there.kinds[0] if there.kinds else None],
+        "requests": [*(one.to_dict() for one in here.requests), *answers],
+        "other_models": {**here.other_models, name: there.models},
+    }

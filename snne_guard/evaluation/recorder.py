@@ -40,32 +40,24 @@ _MANY = 0.2
 class RecordingRun(AppendFile):
     """A run that adds to a recording: which questions are left, and how it went.
 
-    Failures go to ``NAME.failed.jsonl`` beside the recording, with what was drawn for
-    them.
+    Questions that are in the file are skipped. Those that fail go to
+    ``NAME.failed.jsonl`` beside it, with what was drawn for them.
 
     Args:
         path: The recording; it is appended to.
-        questions: What to ask. Those already in the file are skipped.
+        questions: What to ask.
         settings: How the answers are drawn; each line has them.
         n_samples: Samples besides the answer; a question with fewer has failed.
-        shard: The part of the questions that it is for, such as ``"3/16"``; each line
-            has it.
+        shard: The part of the questions that it is for, such as ``"3/16"``.
         retry_failed: Whether to ask again what failed in an earlier run.
-        max_requests: Most requests to send: the run asks only as many questions as
-            they cover, at least one; None: no limit. If a question takes more, because
-            of retries or a server that ignores ``n``, only those in flight exceed the
-            limit.
+        max_requests: Most requests to send. Only questions in flight exceed it, where
+            one takes more, because of retries or a server that ignores ``n``.
         requests_each: Requests that a question takes if none fails.
 
     Attributes:
-        ids: Ids of the questions in the file.
         left: The questions to ask.
-        known: Questions that were already in the file.
-        recorded: Questions that were written.
-        failed: Questions that failed, kept aside in a file of their own.
-        replies: Replies that came, of failed questions too.
-        cut_off: How many of them were cut off.
-        cost: Requests, tokens and money of the run.
+        known: How many were already in the file; then ``recorded`` and ``failed``.
+        replies: How many came, of failed questions too; of them, ``cut_off``.
         stopped: Why it ends early, None if it does not.
         is_down: Whether so many questions have failed in a row that it should end.
         on_done: Called after each question.
@@ -73,8 +65,6 @@ class RecordingRun(AppendFile):
     Raises:
         ConfigurationError: The file was drawn with other settings, another process is
             writing it, or ``max_requests`` does not cover one question.
-        InputError: The file is not a recording.
-        OSError: It cannot be written.
     """
 
     def __init__(
@@ -90,10 +80,8 @@ class RecordingRun(AppendFile):
         requests_each: int = 1,
     ) -> None:
         if max_requests is not None and max_requests < requests_each:
-            msg = (
-                f"one question takes {requests_each} requests, "
-                f"but the limit is {max_requests}"
-            )
+            takes = f"one question takes {requests_each} requests"
+            msg = f"{takes}, but the limit is {max_requests}"
             raise ConfigurationError(msg)
         super().__init__(path)
         self.failures_path = beside(self.path, "failed")
@@ -139,12 +127,7 @@ class RecordingRun(AppendFile):
         return True
 
     def keep(self, question: Question, drawn: Assessment | Exception) -> None:
-        """Write a question, or keep it aside as failed.
-
-        Args:
-            question: What was asked.
-            drawn: What came of it, or why nothing did.
-        """
+        """Write a question with what was drawn for it, or keep it aside as failed."""
         fields = drawn_fields(drawn, settings=self.settings, shard=self.shard)
         cost = None if isinstance(drawn, Exception) else drawn.cost
         error = failure(drawn, n_samples=self.n_samples)
@@ -159,7 +142,8 @@ class RecordingRun(AppendFile):
         error: str | None,
     ) -> None:
         """Write a question with its ``drawn_fields``; ``error`` says why it failed."""
-        row = {**_asked_fields(question), **drawn}
+        given = {k: v for k, v in question.to_dict().items() if k not in DRAWN}
+        row = {**given, **drawn}
         self.cost += cost or Cost(money=0.0)
         ends = drawn["drawn"]["finish_reasons"] if drawn else []
         whole = [not end or is_complete(end) or is_refused(end) for end in ends]
@@ -181,9 +165,14 @@ class RecordingRun(AppendFile):
         self.on_done()
 
     @property
-    def many_cut_off(self) -> bool:
-        """Whether a fifth of the replies were cut off."""
-        return self.cut_off >= _MANY * self.replies > 0
+    def warning(self) -> str | None:
+        """What to do about replies that were cut off, if a fifth of them were."""
+        if not self.cut_off >= _MANY * self.replies > 0:
+            return None
+        return (
+            f"warning: {self.cut_off} of {self.replies} replies were cut off, and a "
+            "guard does not count such samples; record anew with a larger --max-tokens"
+        )
 
     def _recorded(self) -> Iterator[str]:
         settings = json.loads(json.dumps(self.settings))
@@ -202,14 +191,8 @@ class RecordingRun(AppendFile):
 async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> None:
     """Draw what is left of a run, unless too many questions fail in a row.
 
-    Args:
-        run: The questions, and where to write.
-        ask: Draws the answer and its samples. If it raises, or returns fewer samples
-            than the run wants, the question is kept aside as failed.
-        max_concurrency: Questions in flight at once.
-
-    Raises:
-        OSError: The file cannot be written.
+    Where ``ask`` raises, or returns fewer samples than the run wants, the question is
+    kept aside as failed. What cannot be written, as on a full disk, ends the run.
     """
     left = iter(run.left)
 
@@ -243,14 +226,3 @@ def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
         return f"{type(drawn).__name__}: {why}"
     enough = drawn.answer and len(drawn.samples) >= n_samples
     return None if enough else "the answer or samples are missing"
-
-
-def _asked_fields(question: Question) -> dict[str, Any]:
-    """Return the fields of a recording that its question brings."""
-    given = {"context": question.context, "answers": question.answers}
-    return {
-        "id": question.id,
-        "question": question.question,
-        **{name: value for name, value in given.items() if value is not None},
-        **{k: v for k, v in question.extra.items() if k not in DRAWN},
-    }

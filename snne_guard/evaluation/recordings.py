@@ -80,20 +80,14 @@ class Recording:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], /) -> Recording:
-        """Check the fields of a JSON object.
-
-        Raises:
-            InputError: A field is missing or is not what it must be.
-        """
+        """Check the fields of a JSON object; InputError says what is wrong."""
         recording = checked(_RECORDING, _fields(cls, row))
         n = len(recording.samples)
         for name, what in (("token_logprobs", "list"), ("sample_models", "name")):
             given = getattr(recording, name)
             if given is not None and len(given) != n:
-                msg = (
-                    f"{name}: expected one {what} for each of {n} samples, "
-                    f"got {len(given)}"
-                )
+                each = f"{name}: expected one {what} for each of {n} samples"
+                msg = f"{each}, got {len(given)}"
                 raise InputError(msg)
         return recording
 
@@ -134,14 +128,7 @@ class Recording:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that ``from_dict`` reads, without unknown values."""
-        names = [each.name for each in fields(self) if each.name != "extra"]
-        known = {name: getattr(self, name) for name in names}
-        given = {
-            name: value
-            for name, value in known.items()
-            if value is not None or name == "question"
-        }
-        return given | dict(self.extra)
+        return _known(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +143,6 @@ class Question:
         answers: Reference answers, None where they are unknown; empty where the
             question has no answer.
         extra: Every other field of the line, untouched.
-
-    Example:
-        >>> question = Question.from_dict({"question": "Capital of France?"})
-        >>> question.id, question.prompt
-        ('q-f6b06248ab5c4909', 'Capital of France?')
     """
 
     id: _Id
@@ -171,14 +153,14 @@ class Question:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any], /) -> Question:
-        """Check the fields of a JSON object.
-
-        Raises:
-            InputError: A field is missing or is not what it must be.
-        """
+        """Check the fields of a JSON object; InputError says what is wrong."""
         if row.get("id") is None:
             row = {**row, "id": f"q-{digest(row.get('question'), row.get('context'))}"}
         return checked(_QUESTION, _fields(cls, row))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object that ``from_dict`` reads, without unknown values."""
+        return _known(self)
 
     @property
     def prompt(self) -> str:
@@ -199,15 +181,12 @@ Row = TypeVar("Row", Question, Recording)
 def read_recordings(
     source: Source | Frame, *, columns: Columns | None = None
 ) -> Iterator[Recording]:
-    """Read recordings line by line.
+    """Read recordings one by one, in the order of the file.
 
     Args:
         source: A file, or lines of bytes: UTF-8, one JSON object per line; blank lines
             are skipped. Or a CSV file, or a data frame, as ``read_rows`` takes it.
         columns: The columns of a table that hold a field, where they have other names.
-
-    Yields:
-        The recordings in the order of the file.
 
     Raises:
         InputError: A line is not a recording, or its id is a duplicate. The message
@@ -229,10 +208,6 @@ def read_questions(
 
     A line has ``question`` and, where known, ``id``, ``context``, ``answers`` and
     anything else. A file of recordings can be read as questions too.
-
-    Example:
-        >>> list(read_questions([b'{"id": 7, "question": "Why?"}']))
-        [Question(id='7')]
     """
     return read_rows(source, _unique(Question.from_dict), columns=columns)
 
@@ -240,11 +215,7 @@ def read_questions(
 def write_recordings(
     path: str | os.PathLike[str], recordings: Iterable[Recording]
 ) -> None:
-    """Write a file of recordings, whole or not at all.
-
-    Args:
-        path: The file; what was there is replaced when the last line is written.
-        recordings: They are taken one by one, so they need not fit in memory.
+    """Write recordings one by one to a file, which is replaced as a whole or not.
 
     Raises:
         InputError: A recording holds a value that JSON cannot express, such as NaN.
@@ -255,16 +226,9 @@ def write_recordings(
 
 
 def shard_of(question_id: str, parts: int, /) -> int:
-    """Return the part of a set that a question is in, by a hash of its id.
+    """Return the part of a set that a question is in, from 1, by a hash of its id.
 
     It is the same in every recording, whatever other questions there are.
-
-    Args:
-        question_id: The id of the question.
-        parts: How many parts there are, at least 1.
-
-    Returns:
-        A number from 1 to ``parts``.
 
     Example:
         >>> [shard_of(str(number), 3) for number in range(8)]
@@ -289,6 +253,14 @@ def _unique(read: Callable[[Mapping[str, Any]], Row]) -> Callable[..., Row]:
         return value
 
     return read_new
+
+
+def _known(row: Question | Recording) -> dict[str, Any]:
+    names = [each.name for each in fields(row) if each.name != "extra"]
+    known = {name: getattr(row, name) for name in names}
+    # A question that is null says that there was none.
+    given = {k: v for k, v in known.items() if v is not None or k == "question"}
+    return given | dict(row.extra)
 
 
 def _fields(cls: type[Row], row: Mapping[str, Any]) -> dict[str, Any]:
@@ -318,25 +290,16 @@ _LABEL = TypeAdapter(_Label)
 def answer_digest(recording: Recording, /) -> str:
     """Return a hash of id, question, context and answer, which shows none of them.
 
-    A label counts only for the very answer that was shown: it does not carry over to a
-    recording that was drawn anew.
+    A label counts only for the very answer that was shown, not for one drawn anew.
     """
     row = recording
     return digest(row.id, row.question, row.context, row.main_answer)
 
 
 def read_labels(path: str | os.PathLike[str], /) -> dict[str, int]:
-    """Read a file of labels; a missing file has none.
+    """Return the last label of each answer, by its digest; none without a file.
 
-    Each line has the ``answer_digest`` of an answer, and 1 if a person calls it right,
-    0 if wrong. An unfinished last line, left by a killed process, is skipped.
-
-    Returns:
-        The last label of each answer, by its digest.
-
-    Raises:
-        InputError: A line is not a label; the message names file and line.
-        OSError: The file cannot be read.
+    An unfinished last line, left by a killed process, is skipped.
     """
     lines = read_appended(path, partial(checked, _LABEL))
     return {each.answer: each.label for each in lines}
@@ -347,14 +310,7 @@ def read_labelled(
 ) -> Iterator[Recording]:
     """Yield recordings with the labels from the file beside each, if there is one.
 
-    Args:
-        paths: The files, JSONL or CSV.
-        columns: As ``read_recordings`` takes them.
-
-    Raises:
-        InputError: A line is not a recording, or not a label, or an id is a duplicate,
-            also where its first line is in another of the files.
-        OSError: A file cannot be read.
+    The arguments are those of ``read_recordings``, for files; no id may be in two.
     """
     read = _unique(Recording.from_dict)
     for path in paths:

@@ -76,14 +76,8 @@ def view_named(name: str) -> View:
 class RecordedCall:
     """The recorded replies to a question, for guards with any options to draw from.
 
-    Args:
-        recording: The question.
-
     Attributes:
         views: The view of each sample of the guarded model; ``"plain"`` without views.
-
-    Raises:
-        InputError: The recording's details do not fit its replies.
     """
 
     def __init__(self, recording: Recording, /) -> None:
@@ -108,15 +102,10 @@ class RecordedCall:
         question: str | None,
         errors_end_it: bool = False,
     ) -> Assessment:
-        """Return what a guard would have found.
+        """Return what a guard with these settings would have found.
 
-        Args:
-            settings: The options of the guard; its views are those of ``view_named``.
-            question: What the guard takes for the question.
-            errors_end_it: Whether what scoring raises is raised.
-
-        Raises:
-            InputError: There are too few samples.
+        Its views are those of ``view_named``. With ``errors_end_it``, what scoring
+        raises is raised; InputError if there are too few samples.
         """
         left = {view: iter(replies) for view, replies in self._samples.items()}
 
@@ -135,7 +124,7 @@ class RecordedCall:
                 if len(replies) < draw.n:
                     raise self._too_few(settings)
             if not draw.logprobs:  # a guard that does not ask for them cannot use them
-                replies = [*map(_without_logprobs, replies)]
+                replies = [replace(reply, token_logprobs=None) for reply in replies]
             return Response(replies=tuple(replies))
 
         def respond(draws: Draws) -> list[Response | Failure | None]:
@@ -162,10 +151,6 @@ class RecordedCall:
         )
 
 
-def _without_logprobs(reply: Reply) -> Reply:
-    return reply if not reply.token_logprobs else replace(reply, token_logprobs=None)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScores:
     """What a guard would have found, had it drawn what was recorded.
@@ -175,8 +160,8 @@ class RecordedScores:
         reply_models: Names of the model that the replies carried.
         other_reply_models: The same for each other model.
         temperature_set: Whether the provider took the sampling temperature.
-        uncertainty: ``(n,)`` ``u`` of each answer; ``inf`` where the guard could never
-            accept it, since a reply of its set is missing or cannot be compared.
+        uncertainty: ``(n,)`` ``u``; ``inf`` where the guard could never accept the
+            answer, since a reply of its set is missing or cannot be compared.
         unscored: Why, as reason codes with their counts.
     """
 
@@ -213,13 +198,11 @@ def score_recordings(
         method: As the guard has it. ``"auto"``: WSNNE where the first recording has all
             log-probabilities, else SNNE.
         similarity: As the guard has it; None for the method's default.
-        n: As the guard has it: the answer, its samples, those of other models, and the
-            self-check if there is one; None for all that the first recording has.
+        n: As the guard has it; None for all that the first recording has.
         include_answer: Whether the delivered answer is scored with its samples.
         self_check: As the guard has it; None for a guard without one.
         views: The views of the guard, some of those that were recorded; None for all.
-        other_models: The other models of the guard, some of those that were recorded;
-            None for all. An answer for which one of them has no sample is never
+        other_models: Likewise. An answer for which one of them has no sample is never
             accepted.
         bare_question: Whether the guard is told the question without its context, by
             its option ``question``.
@@ -230,18 +213,18 @@ def score_recordings(
         context_from: Where the guard's documents come from, by its option ``context``.
 
     Raises:
-        ConfigurationError: If an option makes no sense, or the recordings were not all
+        ConfigurationError: An option makes no sense, or the recordings were not all
             drawn in one way.
-        InputError: If there are no recordings, one has too few samples, or none can be
+        InputError: There are no recordings, one has too few samples, or none can be
             scored.
-        ScoringError: If the similarity or the method failed.
+        ScoringError: The similarity or the method failed.
     """
     rows = iter(recordings)
     first = next(rows, None)
     if first is None:
         msg = "expected at least one recording, got none"
         raise InputError(msg)
-    taken = _views_taken(first, views)
+    taken = _taken(views, how_drawn(first).views or (PLAIN,), what="views")
     others = _taken(other_models, first.other_models, what="other models")
     chosen = resolve_method(method, logprobs=not others and all(_logprobs(first)))
     name, function = resolve_similarity(similarity or chosen.default_similarity)
@@ -286,11 +269,13 @@ def score_recordings(
         uncertainty.append(math.inf if why is not None or u is None else u)
     if unscored.total() == len(uncertainty):
         whys = (f"{n} for {in_words(code)}" for code, n in unscored.most_common())
-        reasons = ", ".join(whys)
-        msg = f"no recording can be scored as a guard would score it: {reasons}"
+        msg = f"no recording can be scored as a guard would score it: {', '.join(whys)}"
         raise InputError(msg)
+    drawn_with = first.settings or {}
     made: dict[str, Any] = {
-        **_drawn_with(first, model=model),
+        "model": drawn_with.get("model") or model,
+        "temperature": settings.temperature,
+        **{name: drawn_with[name] for name in ANSWER_SETTINGS if name in drawn_with},
         **({} if taken == [PLAIN] else {"views": taken}),
         **({"other_models": sorted(others)} if others else {}),
         "n": n,
@@ -298,8 +283,8 @@ def score_recordings(
         "method": chosen.name,
         "similarity": name if chosen.compares_answers else None,
         "anchor": chosen.anchor(name) if include_answer else 0.0,
+        **grounds,
     }
-    made |= grounds
     if self_check is not None:
         made["self_check"] = self_check.prompt
         made["self_check_weight"] = self_check.weight
@@ -322,11 +307,8 @@ def _how_grounded(settings: GuardSettings, context_from: str) -> dict[str, Any]:
         raise ConfigurationError(msg)
     if settings.min_grounded is None:
         return {}
-    return {
-        "min_grounded": settings.min_grounded,
-        "grounding": name,
-        "context_from": context_from,
-    }
+    how = {"grounding": name, "context_from": context_from}
+    return {"min_grounded": settings.min_grounded, **how}
 
 
 def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
@@ -369,19 +351,6 @@ def _shared_settings(recording: Recording) -> dict[str, Any]:
     # Some providers ignore a temperature.
     ignored = "temperature_unset" in how_drawn(recording).reasons
     return known | {"temperature_set": not ignored}
-
-
-def _drawn_with(recording: Recording, *, model: str | None) -> dict[str, Any]:
-    """Return how the answer and its samples were drawn, as a calibration names it."""
-    settings = recording.settings or {}
-    known = {name: settings[name] for name in ANSWER_SETTINGS if name in settings}
-    name = settings.get("model") or model
-    return {"model": name, "temperature": how_drawn(recording).temperature, **known}
-
-
-def _views_taken(recording: Recording, views: Sequence[str] | None) -> list[str]:
-    """Return which of the recorded views a guard has, in the order in which it does."""
-    return _taken(views, how_drawn(recording).views or (PLAIN,), what="views")
 
 
 def _taken(

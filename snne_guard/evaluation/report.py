@@ -14,21 +14,9 @@ import numpy as np
 
 from snne_guard.decision import Threshold
 from snne_guard.errors import InputError, MissingExtraError
+from snne_guard.evaluation import plots
 from snne_guard.evaluation.accepting import error_at, in_words
 from snne_guard.evaluation.findings import advice, findings, skipped_by_reason
-from snne_guard.evaluation.plots import (
-    LINE,
-    OTHERS,
-    QUIET,
-    RIGHT,
-    WRONG,
-    judged,
-    plot_calibration,
-    plot_methods,
-    plot_recipes,
-    plot_risk_coverage,
-    plot_uncertainty,
-)
 from snne_guard.evaluation.ranking import TITLES, Evaluation
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import printable
@@ -38,11 +26,11 @@ if TYPE_CHECKING:
 
 _INK = "#1b2230"
 _COLOURS = {
-    RIGHT: "var(--right)",
-    WRONG: "var(--wrong)",
-    LINE: "var(--line)",
-    OTHERS: "var(--others)",
-    QUIET: "var(--quiet)",
+    plots.RIGHT: "var(--right)",
+    plots.WRONG: "var(--wrong)",
+    plots.LINE: "var(--line)",
+    plots.OTHERS: "var(--others)",
+    plots.QUIET: "var(--quiet)",
     _INK: "var(--text)",
 }
 _STYLE: dict[Any, Any] = {
@@ -61,7 +49,7 @@ def html_report(
     /,
     *,
     max_error: float = 0.1,
-    texts: Callable[[Evaluation], Iterable[Recording]] | None = None,
+    texts: Callable[[str], Iterable[Recording]] | None = None,
 ) -> str:
     """Return a page of HTML on evaluations, with a section for each.
 
@@ -70,8 +58,8 @@ def html_report(
     Args:
         evaluations: What ``evaluate`` returned.
         max_error: The error rate among accepted answers whose threshold is shown.
-        texts: Returns the recordings of an evaluation, of which those are shown that
-            fooled the guard, and those that it held back wrongly.
+        texts: Takes the name of a set and returns its recordings, of which those are
+            shown that fooled the guard, and those that it held back wrongly.
 
     Raises:
         MissingExtraError: jinja2, matplotlib, scipy or scikit-learn is not installed.
@@ -98,22 +86,22 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - what the template prints
 def _section(
     evaluation: Evaluation,
     max_error: float,
-    texts: Callable[[Evaluation], Iterable[Recording]] | None,
+    texts: Callable[[str], Iterable[Recording]] | None,
 ) -> dict[str, Any]:
     threshold, accepted, examples = None, [], None
     with suppress(InputError):
-        u, correct = judged(evaluation)
+        u, correct = plots.judged(evaluation)
         if 0 < correct.sum() < len(correct):
             threshold = Threshold.for_error_rate(u, correct, alpha=max_error)
             accepted = [(c, c * len(u), error_at(u, correct, c)) for c in _COVERAGES]
-            examples = _examples(evaluation, texts(evaluation)) if texts else None
-    plots: dict[str, Callable[..., Axes]] = {"methods": plot_methods}
+            examples = _examples(evaluation, texts(evaluation.name)) if texts else None
+    drawn: dict[str, Callable[..., Axes]] = {"methods": plots.plot_methods}
     if threshold is not None:
-        plots |= {
-            "uncertainty": plot_uncertainty,
-            "risk": partial(plot_risk_coverage, threshold=threshold),
-            "calibration": plot_calibration,
-            "recipes": plot_recipes,
+        drawn |= {
+            "uncertainty": plots.plot_uncertainty,
+            "risk": partial(plots.plot_risk_coverage, threshold=threshold),
+            "calibration": plots.plot_calibration,
+            "recipes": plots.plot_recipes,
         }
     never = evaluation.never_accepted
     return {
@@ -122,7 +110,7 @@ def _section(
         "advice": next(advice(evaluation, threshold)),
         "skipped": skipped_by_reason(evaluation),
         "never": {in_words(code): count for code, count in never.items()},
-        "plots": {name: _svg(plot, evaluation, name) for name, plot in plots.items()},
+        "plots": {name: _svg(plot, evaluation, name) for name, plot in drawn.items()},
         "accepted": accepted,
         "threshold": threshold,
         "max_error": max_error,
@@ -134,7 +122,7 @@ def _examples(
     evaluation: Evaluation, rows: Iterable[Recording]
 ) -> list[tuple[str, list[tuple[float, Recording]]]]:
     """Return the wrong answers of lowest ``u``, and the right ones of highest."""
-    u, correct = judged(evaluation)
+    u, correct = plots.judged(evaluation)
     order = [at for at in np.argsort(u, kind="stable") if np.isfinite(u[at])]
     wrong = [at for at in order if not correct[at]][:_EXAMPLES]
     right = [at for at in reversed(order) if correct[at]][:_EXAMPLES]

@@ -19,9 +19,7 @@ def score_recording(
     include_answer: bool = True,
     **options: Any,  # noqa: ANN401 - of score
 ) -> Score:
-    """Score how far the recorded answers to a question differ.
-
-    Samples of other models do not count.
+    """Score how far the guarded model's recorded answers to a question differ.
 
     Args:
         recording: The question.
@@ -30,11 +28,6 @@ def score_recording(
 
     Raises:
         InputError: It cannot be scored; the message names its id.
-
-    Example:
-        >>> row = {"id": "1", "question": "2+2?", "main_answer": "4", "samples": ["4"]}
-        >>> score_recording(Recording.from_dict(row)).uncertainty
-        0.0
     """
     known = recording.token_logprobs or (None,) * len(recording.samples)
     answers = tuple(recording.samples[at] for at in recording.own_places)

@@ -59,10 +59,9 @@ def read_rows(
     Raises:
         InputError: A row is bad; the message names the source and the line.
         MissingExtraError: A frame needs narwhals, which is not installed.
-        OSError: The file cannot be read.
     """
     rows: Iterable[tuple[int, dict[str, Any]]]
-    if isinstance(source, str | os.PathLike) and _is_csv(source):
+    if isinstance(source, str | os.PathLike) and str(source).lower().endswith(".csv"):
         name, rows = os.fspath(source), _csv_rows(source)
     elif isinstance(source, str | os.PathLike) or not hasattr(source, "columns"):
         if columns:
@@ -81,10 +80,6 @@ def read_rows(
         why = "expected UTF-8" if isinstance(error, UnicodeDecodeError) else error
         msg = f"{name}, line {place}: {why}"
         raise InputError(msg) from error
-
-
-def _is_csv(path: str | os.PathLike[str]) -> bool:
-    return Path(path).suffix.lower() == ".csv"
 
 
 def _csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -4,8 +4,7 @@
 structured answer. ``render_fields`` shows what is uncertain.
 """
 
-from snne_guard.fields.calibrating import calibrate_fields
 from snne_guard.fields.rendering import render_fields
-from snne_guard.fields.scoring import score_fields
+from snne_guard.fields.scoring import calibrate_fields, score_fields
 
 __all__ = ["calibrate_fields", "render_fields", "score_fields"]

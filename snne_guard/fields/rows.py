@@ -25,11 +25,6 @@ def matched(
 
     Equal rows come first, then those with most rare words and values in common, then
     the rest in order. A row without a match gets ``NULL``. All are as of ``keyed``.
-
-    Example:
-        >>> oak, elm, fir = ("text", "oak"), ("text", "elm"), ("text", "fir")
-        >>> matched([oak, elm], [elm, oak, fir])
-        [([('text', 'oak'), ('text', 'elm')], [('text', 'fir')])]
     """
     ours = [dict.fromkeys(_parts(row)) for row in rows[: MOST_ROWS + 1]]
     found: list[tuple[list[Any], list[Any]]] = []

@@ -46,8 +46,6 @@ def keyed(value: Any, /) -> Any:  # noqa: ANN401 - JSON may be anything
     """Return a value of JSON with a ``Key`` in place of all that holds no other values.
 
     Example:
-        >>> keyed([True, 1, " 1.0"])
-        [('boolean', True), ('number', 1), ('number', Decimal('1.0'))]
         >>> keyed("5 January 2024") == keyed("2024-01-05"), keyed("007") == keyed(7)
         (True, False)
     """

@@ -22,12 +22,8 @@ from snne_guard.huggingface.model import HuggingFaceModel
 from snne_guard.huggingface.settings import Completion, GenerationSettings, Message
 
 _SETTINGS = ("max_tokens", "seed", "stop", "temperature", "top_k", "top_p")
-_ROLES = {
-    "system": "system",
-    "human": "user",
-    "ai": "assistant",
-    "AIMessageChunk": "assistant",
-}
+_ROLES = {"system": "system", "human": "user"}
+_ROLES |= dict.fromkeys(("ai", "AIMessageChunk"), "assistant")
 
 
 class TransformersChatModel(BaseChatModel):
@@ -90,18 +86,12 @@ class TransformersChatModel(BaseChatModel):
     def from_pretrained(
         cls, name: str, *, load: Mapping[str, Any] | None = None, **fields: Any
     ) -> Self:
-        """Load a model from the Hugging Face Hub or from a folder.
+        """Load a model by its name on the Hugging Face Hub, or from a folder.
 
         Args:
-            name: Such as ``"meta-llama/Llama-3.1-8B-Instruct"``, or a path.
-            load: Options of ``HuggingFaceModel.from_pretrained``, such as
-                ``device_map``, ``dtype`` or ``quantization_config``.
+            name: As for ``HuggingFaceModel.from_pretrained``, which raises its errors.
+            load: Options of that, such as ``device_map`` or ``quantization_config``.
             **fields: Settings of this class.
-
-        Raises:
-            MissingExtraError: If torch or transformers is not installed.
-            ConfigurationError: If a setting is out of range.
-            OSError: If there is no such model, from ``transformers``.
         """
         return cls(HuggingFaceModel.from_pretrained(name, **(load or {})), **fields)
 
@@ -193,17 +183,10 @@ class TransformersChatModel(BaseChatModel):
             "model_provider": "huggingface",
         }
         if options.get("logprobs", self.logprobs):
-            content = [
-                {
-                    "token": text,
-                    "bytes": list(text.encode()),
-                    "logprob": logprob,
-                    "top_logprobs": [],
-                }
-                for text, logprob in zip(
-                    reply.tokens, reply.token_logprobs, strict=True
-                )
-            ]
+            content: list[dict[str, Any]] = []
+            for text, logprob in zip(reply.tokens, reply.token_logprobs, strict=True):
+                entry = {"token": text, "bytes": [*text.encode()], "logprob": logprob}
+                content.append(entry | {"top_logprobs": []})
             metadata["logprobs"] = {"content": content}
         return metadata
 

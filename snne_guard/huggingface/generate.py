@@ -39,11 +39,8 @@ _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 def token_logprobs(model: Model, ids: Sequence[int], count: int) -> list[float]:
     """Return the log-probabilities of the last ``count`` of some tokens."""
     # The last token is predicted but never read.
-    output = model(
-        input_ids=torch.tensor([ids[:-1]], device=model.device),
-        use_cache=False,
-        logits_to_keep=count,
-    )
+    read = torch.tensor([ids[:-1]], device=model.device)
+    output = model(input_ids=read, use_cache=False, logits_to_keep=count)
     logprobs = torch.log_softmax(output.logits[0, -count:].float(), dim=-1)
     chosen = torch.tensor(ids[-count:], device=logprobs.device)[:, None]
     # Rounding may leave a probability slightly above 1.
@@ -157,11 +154,7 @@ def _padded(
 
 
 def _repeated_cache(model: Model, ids: Tensor, mask: Tensor, n: int) -> Any:  # noqa: ANN401 - of transformers
-    """Return the cache of prompts that are read, ``n`` times each.
-
-    None where it cannot be repeated, as that of a state-space model: ``generate`` then
-    reads the prompt for each reply.
-    """
+    """Return the cache of prompts ``n`` times, None if it cannot be repeated."""
     # One token is drawn and thrown away: ``generate`` knows how to read a padded batch.
     options = _options(GenerationSettings(temperature=0, max_tokens=1), model)
     options["return_dict_in_generate"] = True
@@ -249,11 +242,8 @@ def _completion(
         count = sum(start < over for start in starts)
         cut = min(stop_start for stop_start, _ in stops)
         text = text[:cut]
-        texts = [
-            piece[: cut - start]
-            for piece, start in zip(texts, starts, strict=False)
-            if start < cut
-        ]
+        kept = [pair for pair in zip(texts, starts, strict=False) if pair[1] < cut]
+        texts = [piece[: cut - start] for piece, start in kept]
     return Completion(
         text=text,
         tokens=tuple(texts),
@@ -278,13 +268,8 @@ def _with_states(
     ]
     # Padding on the right is never attended to, and leaves positions as they are.
     ids, mask = _padded(sequences, model, side="right")
-    output = model(
-        input_ids=ids,
-        attention_mask=mask,
-        use_cache=False,
-        output_hidden_states=True,
-        logits_to_keep=1,
-    )
+    options = {"use_cache": False, "output_hidden_states": True, "logits_to_keep": 1}
+    output = model(input_ids=ids, attention_mask=mask, **options)
     states = output.hidden_states[layer].float().cpu().double().numpy()
     return [
         replace(reply, hidden_state=state[len(each) - 1]) if reply.tokens else reply

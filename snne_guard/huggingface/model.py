@@ -110,7 +110,7 @@ class HuggingFaceModel:
         settings: GenerationSettings = _OWN_DISTRIBUTION,
         is_over: Callable[[], bool] = lambda: False,
     ) -> list[tuple[Completion, ...]]:
-        """Draw ``n`` replies to each prompt.
+        """Draw ``n`` replies to each prompt, and return them by prompt.
 
         Args:
             prompts: Each a list of messages, which go through the chat template, or a
@@ -120,14 +120,10 @@ class HuggingFaceModel:
             is_over: Asked after each token. Once it returns True the draw ends, and the
                 replies are incomplete.
 
-        Returns:
-            For each prompt its ``n`` replies.
-
         Raises:
             ConfigurationError: If ``n`` is less than 1.
             InputError: If a prompt is empty or too long.
-            Exception: What torch and transformers raise, as where the chat template
-                refuses a system message.
+            Exception: What torch and transformers raise.
         """
         from snne_guard.huggingface.generate import draw, seeded
 
@@ -139,29 +135,19 @@ class HuggingFaceModel:
             room = self.context_window - max(map(len, ids), default=0)
             settings = replace(settings, max_tokens=min(settings.max_tokens, room))
         with self._lock, seeded(settings.seed, ids):
-            replies = draw(
-                self.model,
-                self.tokenizer,
-                ids,
-                n=n,
-                settings=settings,
-                is_over=is_over,
-            )
+            options: Any = {"n": n, "settings": settings, "is_over": is_over}
+            replies = draw(self.model, self.tokenizer, ids, **options)
         return [tuple(replies[k : k + n]) for k in range(0, len(replies), n)]
 
     def likelihood(self, prompt: str, continuation: str, /) -> float:
         """Return the natural log-probability of a continuation, all its tokens.
 
         The prompt is plain text, without a chat template around it, as pTrue has it.
-
-        Args:
-            prompt: Text that the model has read before.
-            continuation: Text of at least one token, which begins where a token does:
-                ``" A"`` after ``"is:"``, and not ``"nd"`` after ``"a"``.
+        The continuation is at least one token, and begins where a token does: ``" A"``
+        after ``"is:"``, and not ``"nd"`` after ``"a"``.
 
         Raises:
-            InputError: The prompt or the continuation has no tokens, the continuation
-                does not begin where a token does, or both are too long for the model.
+            InputError: One of them does not fit that, or both are too long.
         """
         from snne_guard.huggingface.generate import token_logprobs
 
@@ -189,11 +175,7 @@ class HuggingFaceModel:
 
 
 def _encode(tokenizer: Tokenizer, prompt: Prompt) -> tuple[int, ...]:
-    """Return the tokens of a text as it is, or of messages by the chat template.
-
-    Raises:
-        InputError: If there are no tokens.
-    """
+    """Return the tokens of a text as it is, or of messages by the chat template."""
     if isinstance(prompt, str):
         encoded = tokenizer(prompt)
     else:

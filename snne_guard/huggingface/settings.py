@@ -24,7 +24,7 @@ Prompt = str | Sequence[Message]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationSettings:
-    r"""How replies are drawn.
+    """How replies are drawn.
 
     The defaults draw from the model's own distribution, as the samples of a guard do:
     temperature 1, no top-k, no top-p, and none of the penalties that the model's
@@ -37,8 +37,7 @@ class GenerationSettings:
             draws as the model's ``generation_config`` says: its temperature, top-k,
             top-p, min-p and penalties, or greedily where it does not sample.
         top_k: Draw among this many of the likeliest tokens.
-        top_p: Draw among the likeliest tokens that together have at least this
-            probability, in (0, 1].
+        top_p: Draw among the likeliest tokens with this probability, in (0, 1].
         stop: Texts at which a reply ends, beside the model's own; they are not part of
             it.
         seed: Makes a call with the same prompts and ``n`` repeatable.
@@ -47,10 +46,6 @@ class GenerationSettings:
 
     Raises:
         ConfigurationError: If a value is out of range.
-
-    Example:
-        >>> GenerationSettings(temperature=0.7, stop=("\n",)).stop
-        ('\n',)
     """
 
     max_tokens: int = 256

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,21 +22,13 @@ from snne_guard.types import IntArray
 
 
 def greedy_clusters(equivalent: ArrayLike) -> IntArray:
-    """Return clusters, formed as the authors of semantic entropy do.
+    """Return ``(n,)`` cluster ids of ``(n, n)`` symmetric booleans, counted from 0.
 
     In order, each answer without a cluster starts one and takes in every later answer
     that is equivalent to it, even from an earlier cluster. If the relation is not
     transitive, the order of the answers matters.
 
-    Args:
-        equivalent: ``(n, n)`` booleans, n >= 1, symmetric.
-
-    Returns:
-        ``(n,)`` cluster ids, counted from 0 in the order in which they start.
-
-    Source:
-        Farquhar et al. 2024, "Detecting hallucinations in large language models using
-        semantic entropy", the authors' code.
+    Source: the code of Farquhar et al. 2024.
 
     Example:
         >>> relation = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
@@ -60,13 +53,9 @@ def semantic_entropy(cluster_ids: ArrayLike, mean_logprobs: ArrayLike) -> float:
         SE = -\sum_C P(C) \ln P(C), \quad
         P(C) = \sum_{i \in C} \mathrm{softmax}(\ell)_i
 
-    Returns:
-        The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
-
-    Source:
-        Farquhar et al. 2024, "Detecting hallucinations in large language models using
-        semantic entropy". WSNNE gives it by the theorem of Nguyen, Payani,
-        Mirzasoleiman 2025.
+    The entropy in nats, from 0 (one cluster) to the log of the number of clusters.
+    Source: Farquhar et al. 2024, "Detecting hallucinations in large language models
+    using semantic entropy". WSNNE gives it by the theorem of the SNNE paper.
 
     Example:
         >>> round(semantic_entropy([0, 1], [-0.2024, -1.2176]), 4)
@@ -82,11 +71,8 @@ def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
 
     .. math:: DSE = -\sum_C \frac{|C|}{n} \ln \frac{|C|}{n}
 
-    Returns:
-        The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters).
-
-    Source:
-        The paper named at ``semantic_entropy``, discrete variant.
+    The entropy in nats, from 0 (one cluster) to ``ln n`` (n clusters). Source: the
+    paper named at ``semantic_entropy``, discrete variant.
 
     Example:
         >>> round(discrete_semantic_entropy([0, 0, 0, 1]), 4)
@@ -101,13 +87,9 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
 
     .. math:: NE = -\frac1n \sum_i \ell_i
 
-    Returns:
-        The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
-        ``-inf``.
-
-    Source:
-        Malinin and Gales 2021, "Uncertainty Estimation in Autoregressive Structured
-        Prediction" (arXiv 2002.07650), length-normalised.
+    The entropy in nats, at least 0 and unbounded; ``inf`` if a log-probability is
+    ``-inf``. Source: Malinin and Gales 2021, "Uncertainty Estimation in Autoregressive
+    Structured Prediction" (arXiv 2002.07650), length-normalised.
 
     Example:
         >>> round(naive_entropy([-0.2024, -1.2176]), 4)
@@ -120,9 +102,8 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
 def semantic_set_count(cluster_ids: ArrayLike) -> int:
     """Return how many meanings there are (NumSet), 1 to n.
 
-    Source:
-        Lin et al. 2024, "Generating with Confidence", on the clusters of semantic
-        entropy as in the code of Nguyen, Payani, Mirzasoleiman 2025.
+    Source: Lin et al. 2024, "Generating with Confidence", on the clusters of semantic
+    entropy as in the code of the SNNE paper.
 
     Example:
         >>> semantic_set_count([0, 0, 1])
@@ -132,16 +113,10 @@ def semantic_set_count(cluster_ids: ArrayLike) -> int:
 
 
 def vote_share(cluster_ids: ArrayLike) -> float:
-    r"""Return the share of answers outside the largest cluster.
+    """Return the share of answers outside the largest cluster, 0 to ``1 - 1/n``.
 
-    .. math:: U = 1 - \max_C |C| / n
-
-    Returns:
-        A share from 0 (one cluster) to ``1 - 1/n`` (n clusters).
-
-    Source:
-        Wang et al. 2023, "Self-Consistency Improves Chain of Thought Reasoning in
-        Language Models", the majority's share as a confidence.
+    Source: Wang et al. 2023, "Self-Consistency Improves Chain of Thought Reasoning in
+    Language Models", the majority's share as a confidence.
 
     Example:
         >>> vote_share([0, 0, 0, 1])
@@ -152,12 +127,7 @@ def vote_share(cluster_ids: ArrayLike) -> float:
 
 
 def cluster_masses(ids: Sequence[int], weights: Sequence[float], /) -> dict[int, float]:
-    """Return each cluster's share of the weights, which need not add up to 1.
-
-    Example:
-        >>> cluster_masses([0, 1, 0], [1.0, 1.0, 2.0])
-        {0: 0.75, 1: 0.25}
-    """
+    """Return each cluster's share of the weights, which need not add up to 1."""
     members: defaultdict[int, list[float]] = defaultdict(list)
     for cluster, weight in zip(ids, weights, strict=True):
         members[cluster].append(weight)
@@ -173,47 +143,36 @@ def entropy(shares: Iterable[float], /) -> float:
 
 
 _FARQUHAR = "Farquhar et al. 2024, Detecting hallucinations using semantic entropy"
+_LIN = "Lin et al. 2024, Generating with Confidence"
+_WANG = "Wang et al. 2023, Self-Consistency"
+_MALININ = "Malinin and Gales 2021, arXiv 2002.07650, length-normalised"
 
-_DSE = Method(
-    name="dse",
-    source=f"{_FARQUHAR}, discrete SE",
-    function=discrete_semantic_entropy,
+_clusters = partial(Method, arguments=("cluster_ids",), default_similarity="nli")
+_DSE = _clusters(
+    "dse",
+    f"{_FARQUHAR}, discrete SE",
+    discrete_semantic_entropy,
     limits=(0.0, math.log),
-    arguments=("cluster_ids",),
-    default_similarity="nli",
 )
 
 METHODS = (
     Method(
-        name="se",
-        source=f"{_FARQUHAR}, SE",
-        function=semantic_entropy,
+        "se",
+        f"{_FARQUHAR}, SE",
+        semantic_entropy,
+        ("cluster_ids", "mean_logprobs"),
         limits=(0.0, math.log),
-        arguments=("cluster_ids", "mean_logprobs"),
         default_similarity="nli",
         without_logprobs=_DSE,
     ),
     _DSE,
-    Method(
-        name="ne",
-        source="Malinin and Gales 2021, arXiv 2002.07650, length-normalised",
-        function=naive_entropy,
-        arguments=("mean_logprobs",),
-    ),
-    Method(
-        name="num_set",
-        source="Lin et al. 2024, Generating with Confidence, NumSet",
-        function=semantic_set_count,
-        limits=(1.0, float),
-        arguments=("cluster_ids",),
-        default_similarity="nli",
-    ),
-    Method(
-        name="vote_share",
-        source="Wang et al. 2023, Self-Consistency, share of the majority",
-        function=vote_share,
+    Method("ne", _MALININ, naive_entropy, ("mean_logprobs",)),
+    _clusters("num_set", f"{_LIN}, NumSet", semantic_set_count, limits=(1.0, float)),
+    _clusters(
+        "vote_share",
+        f"{_WANG}, share of the majority",
+        vote_share,
         limits=(0.0, lambda n: (n - 1) / n),
-        arguments=("cluster_ids",),
         default_similarity="exact",
     ),
 )

@@ -7,6 +7,7 @@ entailment for each premise and hypothesis, n >= 1. The diagonal is ignored.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +20,9 @@ from snne_guard.types import FloatArray
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
     """Return how much each text supports each other one, ignoring neutral.
 
-    Returns:
-        ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1],
-        premise first, so not symmetric. 1 on the diagonal; 0.5 if all is neutral.
-
-    Source:
-        Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs".
+    ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1], premise
+    first, so not symmetric. 1 on the diagonal; 0.5 if all is neutral. Source: Zhang et
+    al. 2024, as for ``luq``.
 
     Example:
         >>> entailment_ratio([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0, 1, 0], [0, 0, 1]]])
@@ -46,13 +44,9 @@ def luq(entailment: ArrayLike) -> float:
 
     with the support S of ``entailment_ratio``.
 
-    Returns:
-        A number from 0 (each supports all others) to 1 (none does); 1 for one answer,
-        which has no support.
-
-    Source:
-        Zhang et al. 2024, "LUQ: Long-text Uncertainty Quantification for LLMs", with
-        each answer as one unit.
+    A number from 0 (each supports all others) to 1 (none does); 1 for one answer, which
+    has no support. Source: Zhang et al. 2024, "LUQ: Long-text Uncertainty
+    Quantification for LLMs", with each answer as one unit.
 
     Example:
         >>> luq([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0.3, 0.6, 0.1], [0, 0, 1]]])
@@ -75,13 +69,9 @@ def luq_pair(entailment: ArrayLike) -> float:
     answer is the premise, so the order of the answers matters. This is LUQ-Pair in the
     code of the SNNE paper; the published one compares sentences.
 
-    Returns:
-        A number from 0 (each is supported by another) to 1 (none is); 1 for one
-        answer, which has no support.
-
-    Source:
-        Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy", the authors'
-        code.
+    A number from 0 (each is supported by another) to 1 (none is); 1 for one answer,
+    which has no support. Source: the code of Nguyen, Payani, Mirzasoleiman 2025,
+    "Beyond Semantic Entropy".
 
     Example:
         >>> luq_pair([[[0, 0, 1], [0.1, 0.6, 0.3]], [[0.3, 0.6, 0.1], [0, 0, 1]]])
@@ -93,22 +83,9 @@ def luq_pair(entailment: ArrayLike) -> float:
 
 
 _ZHANG = "Zhang et al. 2024, LUQ: Long-text Uncertainty Quantification for LLMs"
+_NGUYEN = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy, LUQ-Pair"
 
-METHODS = (
-    Method(
-        name="luq",
-        source=_ZHANG,
-        function=luq,
-        limits=(0.0, 1.0),
-        arguments=("entailment",),
-        default_similarity="nli",
-    ),
-    Method(
-        name="luq_pair",
-        source="Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy, LUQ-Pair",
-        function=luq_pair,
-        limits=(0.0, 1.0),
-        arguments=("entailment",),
-        default_similarity="nli",
-    ),
+_method = partial(
+    Method, arguments=("entailment",), limits=(0.0, 1.0), default_similarity="nli"
 )
+METHODS = (_method("luq", _ZHANG, luq), _method("luq_pair", _NGUYEN, luq_pair))

@@ -7,6 +7,7 @@ the graph. The ranges hold for numbers in [0, 1] with diagonal 1.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,12 +28,9 @@ def lexical_similarity(similarity: ArrayLike) -> float:
 
     .. math:: U = -\frac{1}{n (n - 1)} \sum_{i \ne j} f_{ij}
 
-    Returns:
-        A number from -1 (all alike) to 0 (nothing in common); -1 for one answer.
-
-    Source:
-        Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
-        Translation"; Lin et al. 2024, "Generating with Confidence".
+    A number from -1 (all alike) to 0 (nothing in common); -1 for one answer. Source:
+    Fomicheva et al. 2020, "Unsupervised Quality Estimation for Neural Machine
+    Translation"; Lin et al. 2024, "Generating with Confidence".
 
     Example:
         >>> lexical_similarity([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
@@ -52,11 +50,8 @@ def eigenvalue_sum(similarity: ArrayLike) -> float:
 
     .. math:: U = \sum_k \max(0, 1 - \lambda_k)
 
-    Returns:
-        A number from 1 (all alike) to n (nothing in common).
-
-    Source:
-        Lin et al. 2024, "Generating with Confidence", U_EigV.
+    A number from 1 (all alike) to n (nothing in common). Source: Lin et al. 2024,
+    "Generating with Confidence", U_EigV.
 
     Example:
         >>> eigenvalue_sum([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
@@ -73,11 +68,8 @@ def degree(similarity: ArrayLike) -> float:
 
     The method's authors divide by n once more; the code of the SNNE paper does not.
 
-    Returns:
-        A number from 0 (all alike) to ``n - 1`` (nothing in common).
-
-    Source:
-        Lin et al. 2024, "Generating with Confidence", U_Deg.
+    A number from 0 (all alike) to ``n - 1`` (nothing in common). Source: Lin et al.
+    2024, "Generating with Confidence", U_Deg.
 
     Example:
         >>> degree([[1, 0.5], [0.5, 1]])
@@ -96,12 +88,9 @@ def eccentricity(similarity: ArrayLike) -> float:
     where the columns of V are the eigenvectors with eigenvalues below 0.9, and the mean
     row is subtracted (Eccen). It jumps where an eigenvalue crosses 0.9.
 
-    Returns:
-        A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common).
-
-    Source:
-        Lin et al. 2024, "Generating with Confidence", U_Ecc, with the threshold of the
-        code of the SNNE paper.
+    A number from 0 (all alike) to ``sqrt(n - 1)`` (nothing in common). Source: Lin et
+    al. 2024, "Generating with Confidence", U_Ecc, with the threshold of the code of the
+    SNNE paper.
 
     Example:
         >>> round(eccentricity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) ** 2, 9)
@@ -134,33 +123,17 @@ def laplacian_spectrum(
 
 
 _LIN = "Lin et al. 2024, Generating with Confidence"
+_FOMICHEVA = "Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT"
 
+_method = partial(Method, default_similarity="nli")
 METHODS = (
-    Method(
-        name="lex_sim",
-        source="Fomicheva et al. 2020, Unsupervised Quality Estimation for NMT",
-        function=lexical_similarity,
-        limits=(-1.0, 0.0),
-    ),
-    Method(
-        name="sum_eigv",
-        source=f"{_LIN}, U_EigV",
-        function=eigenvalue_sum,
-        limits=(1.0, float),
-        default_similarity="nli",
-    ),
-    Method(
-        name="deg",
-        source=f"{_LIN}, U_Deg",
-        function=degree,
-        limits=(0.0, lambda n: n - 1),
-        default_similarity="nli",
-    ),
-    Method(
-        name="eccen",
-        source=f"{_LIN}, U_Ecc",
-        function=eccentricity,
+    Method("lex_sim", _FOMICHEVA, lexical_similarity, limits=(-1.0, 0.0)),
+    _method("sum_eigv", f"{_LIN}, U_EigV", eigenvalue_sum, limits=(1.0, float)),
+    _method("deg", f"{_LIN}, U_Deg", degree, limits=(0.0, lambda n: n - 1)),
+    _method(
+        "eccen",
+        f"{_LIN}, U_Ecc",
+        eccentricity,
         limits=(0.0, lambda n: math.sqrt(n - 1)),
-        default_similarity="nli",
     ),
 )

@@ -22,14 +22,11 @@ def eigen_score(hidden_states: ArrayLike) -> float:
         hidden_states: ``(n, d)``, one hidden state or embedding for each answer,
             n >= 1. Their scale matters.
 
-    Returns:
-        The mean logarithm, at least ``ln(0.001)``, higher is more uncertain; unbounded.
-
-    Source:
-        Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
-        Hallucination Detection" (arXiv 2402.03744), as in LM-Polygraph and the code of
-        the SNNE paper. EigenScore's own repository divides the covariance by d - 1 and
-        takes base-10 logarithms.
+    The mean logarithm, at least ``ln(0.001)``, higher is more uncertain; unbounded.
+    Source: Chen et al. 2024, "INSIDE: LLMs' Internal States Retain the Power of
+    Hallucination Detection" (arXiv 2402.03744), as in LM-Polygraph and the code of the
+    SNNE paper. EigenScore's own repository divides the covariance by d - 1 and takes
+    base-10 logarithms.
 
     Example:
         >>> round(eigen_score([[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]), 4)
@@ -45,11 +42,6 @@ def eigen_score(hidden_states: ArrayLike) -> float:
     return float(np.log(values).mean())
 
 
-METHODS = (
-    Method(
-        name="eigen_score",
-        source="Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph",
-        function=eigen_score,
-        arguments=("hidden_states",),
-    ),
-)
+_CHEN = "Chen et al. 2024, INSIDE, EigenScore; as in LM-Polygraph"
+
+METHODS = (Method("eigen_score", _CHEN, eigen_score, ("hidden_states",)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,12 +32,8 @@ def edge_weights(entailment: ArrayLike) -> FloatArray:
     Each direction adds 1 if entailment is likeliest, 0.5 if neutral is, and 0 if
     contradiction is.
 
-    Returns:
-        ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal.
-
-    Source:
-        Nikitin et al. 2024, "Kernel Language Entropy" (arXiv 2405.20003), the authors'
-        code.
+    ``(n, n)`` symmetric weights in [0, 2], 0 on the diagonal. Source: the code of the
+    paper named at ``kle``.
 
     Example:
         >>> edge_weights([[[0, 0, 1], [0.1, 0.2, 0.7]], [[0.1, 0.8, 0.1], [0, 0, 1]]])
@@ -84,14 +80,8 @@ def matern_kernel(
     It is scaled by :math:`(2\nu/\kappa^2)^\nu`, which keeps it within the range of a
     float and makes no difference once its trace is 1.
 
-    Args:
-        weights: ``(n, n)`` edge weights as for ``heat_kernel``.
-        kappa: Length scale, above 0.
-        nu: Smoothness, above 0.
-        normalised: Which Laplacian, as for ``heat_kernel``.
-
-    Returns:
-        ``(n, n)`` symmetric kernel; its trace is not 1.
+    ``weights``, ``normalised`` and the result are as for ``heat_kernel``; the length
+    scale ``kappa`` and the smoothness ``nu`` are above 0.
 
     Example:
         >>> matern_kernel([[0, 1], [1, 0]]).round(3)
@@ -138,10 +128,7 @@ def unit_trace(kernel: ArrayLike) -> FloatArray:
 
 
 def von_neumann_entropy(kernel: ArrayLike) -> float:
-    """Return the von Neumann entropy of a kernel with trace 1.
-
-    Args:
-        kernel: ``(n, n)``, symmetric and positive semi-definite.
+    """Return the von Neumann entropy of an ``(n, n)`` kernel with trace 1.
 
     Returns:
         Minus the sum of ``e ln e`` over the eigenvalues e above 1e-8, in nats: 0 for a
@@ -166,14 +153,10 @@ def kle(weights: ArrayLike, *, kernel: Kernel = heat_kernel) -> float:
         kernel: The graph's kernel: ``heat_kernel`` or, with options,
             ``partial(matern_kernel, nu=2)``.
 
-    Returns:
-        A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that
-        are all alike do not give 0: compare only at equal n. The ``u`` of its method
-        starts at their value, so that it is 0 for them at every n.
-
-    Source:
-        Nikitin, Kossen, Gal, Marttinen 2024, "Kernel Language Entropy" (arXiv
-        2405.20003), K_heat and K_Matern.
+    A value in [0, ln n] nats, higher is more uncertain; 0 for n = 1. Answers that are
+    all alike do not give 0: compare only at equal n. The ``u`` of its method starts at
+    their value, so that it is 0 for them at every n. Source: Nikitin, Kossen, Gal,
+    Marttinen 2024, "Kernel Language Entropy" (arXiv 2405.20003), K_heat and K_Matern.
 
     Example:
         >>> round(kle([[0, 2], [2, 0]]), 4)
@@ -194,19 +177,11 @@ def kle_full(
 ) -> float:
     """Return the entropy of a graph's kernel mixed with that of semantic entropy.
 
-    Args:
-        weights: ``(n, n)`` symmetric edge weights between the answers.
-        cluster_ids: ``(n,)`` semantic cluster of each answer.
-        mean_logprobs: ``(n,)`` mean token log-probabilities in nats.
-        alpha: Share of the graph's kernel: 1 is KLE, 0 is semantic entropy.
-        kernel: The graph's kernel, as for ``kle``.
+    ``weights`` and ``kernel`` are as for ``kle``, the others as for ``cluster_kernel``.
+    ``alpha`` is the share of the graph's kernel: 1 is KLE, 0 is semantic entropy.
 
-    Returns:
-        A value in [0, ln n] nats, higher is more uncertain.
-
-    Source:
-        The authors' repository, ``full_klu``:
-        https://github.com/AlexanderVNikitin/kernel-language-entropy
+    A value in [0, ln n] nats, higher is more uncertain. Source: ``full_klu`` of
+    github.com/AlexanderVNikitin/kernel-language-entropy.
 
     Example:
         >>> edges = [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
@@ -224,47 +199,35 @@ def kle_full(
 
 
 @cache
-def _all_alike(n: int, kernel: Kernel) -> float:
-    """Return the KLE of ``n`` replies that are all alike."""
-    return kle(_complete(n), kernel=kernel)
-
-
-@cache
-def _all_alike_full(n: int) -> float:
-    """Return the same of ``kle_full``, where all replies are one cluster."""
-    return kle_full(_complete(n), [0] * n, [0.0] * n)
-
-
-def _complete(n: int) -> FloatArray:
-    weights: FloatArray = 2.0 * (1.0 - np.eye(n))
-    return weights
+def _all_alike(n: int, kernel: Kernel | None) -> float:
+    """Return the KLE of ``n`` replies that are all alike, ``kle_full`` for None."""
+    weights = 2.0 * (1.0 - np.eye(n))
+    if kernel is None:
+        return kle_full(weights, [0] * n, [0.0] * n)
+    return kle(weights, kernel=kernel)
 
 
 _NIKITIN = "Nikitin et al. 2024, Kernel Language Entropy"
 
+_method = partial(Method, arguments=("graph",), default_similarity="nli")
 METHODS = (
-    Method(
-        name="kle_heat",
-        source=f"{_NIKITIN}, KLE(K_heat), t = 0.3",
-        function=kle,
+    _method(
+        "kle_heat",
+        f"{_NIKITIN}, KLE(K_heat), t = 0.3",
+        kle,
         limits=(lambda n: _all_alike(n, heat_kernel), math.log),
-        arguments=("graph",),
-        default_similarity="nli",
     ),
-    Method(
-        name="kle_matern",
-        source=f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
-        function=lambda graph: kle(graph, kernel=matern_kernel),
+    _method(
+        "kle_matern",
+        f"{_NIKITIN}, KLE(K_Matern), kappa = 1, nu = 1",
+        partial(kle, kernel=matern_kernel),
         limits=(lambda n: _all_alike(n, matern_kernel), math.log),
-        arguments=("graph",),
-        default_similarity="nli",
     ),
-    Method(
-        name="kle_full",
-        source=f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
-        function=kle_full,
-        limits=(_all_alike_full, math.log),
+    _method(
+        "kle_full",
+        f"{_NIKITIN}, KLE(K_full), heat t = 0.3, alpha = 0.5",
+        kle_full,
         arguments=("graph", "cluster_ids", "mean_logprobs"),
-        default_similarity="nli",
+        limits=(lambda n: _all_alike(n, None), math.log),
     ),
 )

@@ -20,13 +20,9 @@ from snne_guard.similarity.tokens import unicode_tokens
 def sequence_probability(main_logprobs: ArrayLike) -> float:
     """Return how improbable the delivered answer is, all its tokens together.
 
-    Returns:
-        ``1 - exp(sum)`` in [0, 1], higher is more uncertain. Long answers come close
-        to 1 whatever they say.
-
-    Source:
-        "Maximum sequence probability" in Fadeeva et al. 2023, "LM-Polygraph", which
-        takes its negative log: the ranking is the same.
+    ``1 - exp(sum)`` in [0, 1], higher is more uncertain. Long answers come close to 1
+    whatever they say. Source: "Maximum sequence probability" in Fadeeva et al. 2023,
+    "LM-Polygraph", which takes its negative log: the ranking is the same.
 
     Example:
         >>> round(sequence_probability([-0.1, -0.2]), 4)
@@ -38,13 +34,9 @@ def sequence_probability(main_logprobs: ArrayLike) -> float:
 def perplexity(main_logprobs: ArrayLike) -> float:
     """Return the perplexity of the delivered answer.
 
-    Returns:
-        ``exp(-mean)``, at least 1, higher is more uncertain; ``inf`` where that is too
-        large for a float.
-
-    Source:
-        "Perplexity" in Fadeeva et al. 2023, "LM-Polygraph", which takes its log: the
-        ranking is the same.
+    ``exp(-mean)``, at least 1, higher is more uncertain; ``inf`` where that is too
+    large for a float. Source: "Perplexity" in Fadeeva et al. 2023, "LM-Polygraph",
+    which takes its log: the ranking is the same.
 
     Example:
         >>> round(perplexity([-0.1, -0.3]), 4)
@@ -58,14 +50,10 @@ def answer_length(main_answer: str) -> float:
     """Return how many words the delivered answer has; longer is more uncertain.
 
     On several data sets this ranks answers nearly as well as methods that cost ten
-    times as much.
+    times as much. Words are ``unicode_tokens``.
 
-    Returns:
-        The number of ``unicode_tokens``, 0 for a text without any.
-
-    Source:
-        Santilli et al. 2025, "Revisiting Uncertainty Quantification Evaluation in
-        Language Models", on what length alone explains.
+    Source: Santilli et al. 2025, "Revisiting Uncertainty Quantification Evaluation in
+    Language Models", on what length alone explains.
 
     Example:
         >>> answer_length("It was Neil Armstrong, in 1969.")
@@ -80,13 +68,9 @@ def p_true(p_true_logprob: float) -> float:
     Args:
         p_true_logprob: Natural log-probability of ``" A"`` after ``p_true_prompt``.
 
-    Returns:
-        ``1 - exp(p_true_logprob)`` in [0, 1], higher is more uncertain.
-
-    Source:
-        Kadavath et al. 2022, "Language Models (Mostly) Know What They Know" (arXiv
-        2207.05221), in the form of Farquhar et al. 2024, "Detecting hallucinations in
-        large language models using semantic entropy".
+    ``1 - exp(p_true_logprob)`` in [0, 1], higher is more uncertain. Source: Kadavath et
+    al. 2022, "Language Models (Mostly) Know What They Know" (arXiv 2207.05221), in the
+    form of Farquhar et al. 2024, semantic entropy.
 
     Example:
         >>> round(p_true(-0.1), 4)
@@ -101,12 +85,9 @@ def p_true_prompt(
 ) -> str:
     r"""Return the prompt after which ``" A"`` means true and ``" B"`` false.
 
-    Args:
-        question: What was asked.
-        answer: The answer that is judged.
-        samples: Further answers, shown before it as ideas.
-        examples: Prompts of this form with their verdicts, shown first. The paper has
-            20 for short answers, none for summaries and translations.
+    The samples are shown before the answer as ideas. ``examples`` are prompts of this
+    form with their verdicts, shown first: the paper has 20 for short answers, none for
+    summaries and translations.
 
     Example:
         >>> print(p_true_prompt("2 + 2?", "4", ["4", " 5 "]))
@@ -134,33 +115,19 @@ def _surprise(main_logprobs: ArrayLike) -> float:
     return -math.fsum(logprobs.tolist())
 
 
-_POLYGRAPH = "Fadeeva et al. 2023, LM-Polygraph"
+_FADEEVA = "Fadeeva et al. 2023, LM-Polygraph"
+_SANTILLI = "Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation"
+_KADAVATH = "Kadavath et al. 2022, Language Models (Mostly) Know What They Know"
 
 METHODS = (
     Method(
-        name="sequence_probability",
-        source=f"{_POLYGRAPH}, maximum sequence probability",
-        function=sequence_probability,
+        "sequence_probability",
+        f"{_FADEEVA}, maximum sequence probability",
+        sequence_probability,
+        ("main_logprobs",),
         limits=(0.0, 1.0),
-        arguments=("main_logprobs",),
     ),
-    Method(
-        name="perplexity",
-        source=f"{_POLYGRAPH}, perplexity",
-        function=perplexity,
-        arguments=("main_logprobs",),
-    ),
-    Method(
-        name="answer_length",
-        source="Santilli et al. 2025, Revisiting Uncertainty Quantification Evaluation",
-        function=answer_length,
-        arguments=("main_answer",),
-    ),
-    Method(
-        name="p_true",
-        source="Kadavath et al. 2022, Language Models (Mostly) Know What They Know",
-        function=p_true,
-        limits=(0.0, 1.0),
-        arguments=("p_true_logprob",),
-    ),
+    Method("perplexity", f"{_FADEEVA}, perplexity", perplexity, ("main_logprobs",)),
+    Method("answer_length", _SANTILLI, answer_length, ("main_answer",)),
+    Method("p_true", _KADAVATH, p_true, ("p_true_logprob",), limits=(0.0, 1.0)),
 )

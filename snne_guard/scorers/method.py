@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.types import Similarity
@@ -12,9 +12,7 @@ _Limit = float | Callable[[int], float]
 
 _LOGPROBS = {"mean_logprobs", "token_logprobs", "main_logprobs"}
 _WHITE_BOX = {*_LOGPROBS, "hidden_states", "p_true_logprob"}
-_CLUSTERS = {"cluster_ids"}
-_ENTAILMENT = {"entailment"}
-_COMPARISON = {"similarity", "graph", *_CLUSTERS, *_ENTAILMENT}
+_COMPARISON = {"similarity", "graph", "cluster_ids", "entailment"}
 
 _ROUNDING = 1e-9
 
@@ -23,7 +21,7 @@ ANCHORS = {"content_f1": 0.7}
 measurement. On other similarities it is 0, as in the paper."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Method:
     """An uncertainty method; higher values are more uncertain.
 
@@ -46,9 +44,9 @@ class Method:
     Example:
         >>> from snne_guard import score
         >>> mean_distance = Method(
-        ...     name="mean_distance",
-        ...     source="an example",
-        ...     function=lambda similarity: float(1 - similarity.mean()),
+        ...     "mean_distance",
+        ...     "an example",
+        ...     lambda similarity: float(1 - similarity.mean()),
         ...     limits=(0.0, lambda n: 1 - 1 / n),
         ... )
         >>> result = score(["Paris", "Lyon"], method=mean_distance)
@@ -60,6 +58,7 @@ class Method:
     source: str
     function: Callable[..., float]
     arguments: tuple[str, ...] = ("similarity",)
+    _: KW_ONLY
     options: tuple[str, ...] = ()
     limits: tuple[_Limit, _Limit] | Callable[..., tuple[float, float]] | None = None
     mapping: Callable[..., float | None] | None = None
@@ -94,16 +93,14 @@ class Method:
         """Check that a similarity can give what the method needs.
 
         Raises:
-            ConfigurationError: The method needs groups of equal meaning or
-                probabilities of entailment, and the similarity has no ``equivalent``
-                or ``probabilities``.
+            ConfigurationError: It lacks ``equivalent`` or ``probabilities``.
         """
         for needs, attribute, example in (
-            (_CLUSTERS, "equivalent", "exact"),
-            (_ENTAILMENT, "probabilities", "nli"),
+            ("cluster_ids", "equivalent", "exact"),
+            ("entailment", "probabilities", "nli"),
         ):
             has = callable(getattr(similarity, attribute, None))
-            if not has and not needs.isdisjoint(self.arguments):
+            if needs in self.arguments and not has:
                 msg = (
                     f"method {self.name!r} needs a similarity with a method "
                     f"{attribute!r}, such as {example!r}, got {name!r}"
@@ -111,11 +108,7 @@ class Method:
                 raise ConfigurationError(msg)
 
     def compute(self, inputs: object, /) -> float:
-        """Return the raw value.
-
-        Args:
-            inputs: ``Inputs``, or any object with the method's arguments and
-                options as attributes.
+        """Return the raw value of ``Inputs``, or of any object with its attributes.
 
         Raises:
             InputError: Something that the method needs is missing.
@@ -138,10 +131,7 @@ class Method:
         return float(low), float(high)
 
     def uncertainty(self, value: float, n: int, /, *, tau: float = 1.0) -> float | None:
-        """Map a raw value to [0, 1].
-
-        Returns:
-            ``u``; None for fewer than two answers and for a method without limits.
+        """Map a raw value to [0, 1]; None for one answer, or a method without limits.
 
         Raises:
             InputError: The value lies outside the limits.

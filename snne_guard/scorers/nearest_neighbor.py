@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,9 +42,8 @@ def snne(
         [0, 1] with diagonal 1 it lies within ``bounds(n, tau=tau)``. ``inf`` where a
         row of f is all ``-inf``, as for n = 1 without the diagonal.
 
-    Source:
-        Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy" (arXiv
-        2506.00245). The anchor is this library's.
+    Source: Nguyen, Payani, Mirzasoleiman 2025, "Beyond Semantic Entropy" (arXiv
+    2506.00245). The anchor is this library's.
 
     Example:
         >>> round(snne([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]), 4)
@@ -69,19 +69,11 @@ def wsnne(
     The paper prints the mean log-probability itself as the weight; its code, and this
     function, exponentiate it. With equal log-probabilities WSNNE is SNNE.
 
-    Args:
-        similarity: ``(n, n)`` matrix f as for ``snne``.
-        mean_logprobs: ``(n,)`` mean token log-probabilities of the answers in nats.
-            ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal.
-        tau: Temperature of the log-sum-exp, above 0.
-        include_self: Whether ``j = i`` is in the inner sum.
-        anchor: As for ``snne``.
+    ``mean_logprobs`` are the ``(n,)`` mean token log-probabilities of the answers in
+    nats: ``-inf`` gives weight 0; if all are ``-inf`` the weights are equal. All else,
+    and the bounds of the result, is as for ``snne``.
 
-    Returns:
-        The entropy in nats, within the bounds of SNNE.
-
-    Source:
-        The paper named at ``snne``, white-box extension.
+    Source: the paper named at ``snne``, white-box extension.
 
     Example:
         >>> f = [[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]]
@@ -130,11 +122,9 @@ def _entropy(
 def bounds(n: int, *, tau: float = 1.0) -> tuple[float, float]:
     """Return the smallest and largest SNNE of ``n`` answers.
 
-    They hold for similarities in [0, 1] with diagonal 1, the diagonal in the sum.
-
-    Returns:
-        ``-(1/tau + ln n)`` for equal answers and ``-ln(exp(1/tau) + n - 1)`` for
-        answers with nothing in common, in nats. Equal for n = 1.
+    They are ``-(1/tau + ln n)`` for equal answers and ``-ln(exp(1/tau) + n - 1)`` for
+    answers with nothing in common, in nats, and hold for similarities in [0, 1] with
+    diagonal 1, the diagonal in the sum.
 
     Example:
         >>> low, high = bounds(10)
@@ -206,27 +196,22 @@ def log_sum(row: Sequence[float], /) -> float:
 
 _PAPER = "Nguyen, Payani, Mirzasoleiman 2025, Beyond Semantic Entropy"
 
-_SNNE = Method(
-    name="snne",
-    source=f"{_PAPER}, SNNE",
-    function=snne,
+_method = partial(
+    Method,
     options=("tau", "anchor"),
     limits=bounds,
     mapping=uncertainty,
     default_similarity="content_f1",
 )
+_SNNE = _method("snne", f"{_PAPER}, SNNE", snne)
 
 METHODS = (
     _SNNE,
-    Method(
-        name="wsnne",
-        source=f"{_PAPER}, WSNNE",
-        function=wsnne,
-        arguments=("similarity", "mean_logprobs"),
-        options=("tau", "anchor"),
-        limits=bounds,
-        mapping=uncertainty,
-        default_similarity="content_f1",
+    _method(
+        "wsnne",
+        f"{_PAPER}, WSNNE",
+        wsnne,
+        ("similarity", "mean_logprobs"),
         without_logprobs=_SNNE,
     ),
 )

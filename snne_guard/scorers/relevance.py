@@ -32,12 +32,9 @@ def token_sar(
 
     If no token of an answer matters (all R are 0), all its tokens weigh the same.
 
-    Returns:
-        A value of at least 0 nats, higher is more uncertain; unbounded.
-
-    Source:
-        Duan et al. 2024, "Shifting Attention to Relevance" (arXiv 2307.01379),
-        tokenSAR. The code of the SNNE paper inverts the weights.
+    A value of at least 0 nats, higher is more uncertain; unbounded. Source: Duan et al.
+    2024, "Shifting Attention to Relevance" (arXiv 2307.01379), tokenSAR. The code of
+    the SNNE paper inverts the weights.
 
     Example:
         >>> round(token_sar([[-0.1, -2.0]], [[0.25, 0.75]]), 4)
@@ -55,12 +52,9 @@ def sent_sar(token_logprobs: Sequence[ArrayLike], similarity: ArrayLike) -> floa
     with T = 0.001 and the answer's probability :math:`p_i = \exp(\sum_t \log p_t)`,
     computed in log space, so that it may be too small for a float.
 
-    Returns:
-        A value in nats, higher is more uncertain. It has a large offset of about
-        ``log(T)`` and may be negative: only the ranking of questions means something.
-
-    Source:
-        The paper named at ``token_sar``, sentSAR.
+    A value in nats, higher is more uncertain. It has a large offset of about ``log(T)``
+    and may be negative: only the ranking of questions means something. Source: the
+    paper named at ``token_sar``, sentSAR.
 
     Example:
         >>> round(sent_sar([[-0.1, -2.0], [-1.0]], [[1, 0.5], [0.5, 1]]), 4)
@@ -78,10 +72,7 @@ def sar(
 ) -> float:
     """Return SAR: sentSAR with the probabilities ``exp(-E_i)`` of tokenSAR.
 
-    The range is that of ``sent_sar``.
-
-    Source:
-        The paper named at ``token_sar``, SAR.
+    The range is that of ``sent_sar``. Source: the paper named at ``token_sar``, SAR.
 
     Example:
         >>> logprobs, importance = [[-0.1, -2.0], [-1.0]], [[0.25, 0.75], [0.3]]
@@ -95,8 +86,7 @@ def sar(
 def _relevant_entropies(
     token_logprobs: Sequence[ArrayLike], token_importance: Sequence[ArrayLike]
 ) -> FloatArray:
-    tokens = as_token_logprobs(token_logprobs)
-    pairs = zip(tokens, token_importance, strict=True)
+    pairs = zip(as_token_logprobs(token_logprobs), token_importance, strict=True)
     return np.array([_entropy(*pair) for pair in pairs])
 
 
@@ -126,26 +116,22 @@ def _mean(values: Sequence[float]) -> float:
 
 
 _DUAN = "Duan et al. 2024, Shifting Attention to Relevance"
+_TOKENS, _WEIGHTS = "token_logprobs", "token_importance"
 
 METHODS = (
     Method(
-        name="sar",
-        source=f"{_DUAN}, SAR, T = 0.001",
-        function=sar,
-        arguments=("token_logprobs", "token_importance", "similarity"),
+        "sar",
+        f"{_DUAN}, SAR, T = 0.001",
+        sar,
+        (_TOKENS, _WEIGHTS, "similarity"),
         default_similarity="cross_encoder",
     ),
+    Method("token_sar", f"{_DUAN}, tokenSAR", token_sar, (_TOKENS, _WEIGHTS)),
     Method(
-        name="token_sar",
-        source=f"{_DUAN}, tokenSAR",
-        function=token_sar,
-        arguments=("token_logprobs", "token_importance"),
-    ),
-    Method(
-        name="sent_sar",
-        source=f"{_DUAN}, sentSAR, T = 0.001",
-        function=sent_sar,
-        arguments=("token_logprobs", "similarity"),
+        "sent_sar",
+        f"{_DUAN}, sentSAR, T = 0.001",
+        sent_sar,
+        (_TOKENS, "similarity"),
         default_similarity="cross_encoder",
     ),
 )

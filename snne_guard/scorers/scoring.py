@@ -7,7 +7,7 @@ value from what it needs of that set.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, TypeGuard
 
@@ -44,37 +44,17 @@ from snne_guard.similarity.lexical import check_texts
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import FloatArray, IntArray, Score, Similarity
 
-_ALL = (
-    *SNNE,
-    *ENTROPY,
-    *GRAPH,
-    *KLE,
-    *ENTAILMENT,
-    *SAR,
-    *EIGEN_SCORE,
-    *LIKELIHOOD,
-)
+_ALL = (*SNNE, *ENTROPY, *GRAPH, *KLE, *ENTAILMENT, *SAR, *EIGEN_SCORE, *LIKELIHOOD)
 
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {method.name: method for method in _ALL}
-)
+METHODS: Mapping[str, Method] = MappingProxyType({each.name: each for each in _ALL})
 """Every method of this library by the name that a guard or ``score`` takes."""
 
 
 def resolve_method(method: str | Method, /, *, logprobs: bool) -> Method:
-    """Return the method that an option means.
-
-    Args:
-        method: A key of ``METHODS``, a ``Method`` of your own, or ``"auto"``.
-        logprobs: Whether token log-probabilities are available: ``"auto"`` is WSNNE
-            with them and SNNE without.
+    """Return a method by name; ``"auto"`` is WSNNE with log-probabilities, else SNNE.
 
     Raises:
         ConfigurationError: It is neither a known name nor a ``Method``.
-
-    Example:
-        >>> resolve_method("auto", logprobs=False).name
-        'snne'
     """
     if isinstance(method, Method):
         return method
@@ -109,10 +89,9 @@ _FROM_PROBABILITIES: Mapping[str, Callable[..., Any]] = {
 class Inputs:
     """A reply set in the forms that methods need, each computed once.
 
-    It has ``n`` answers that are scored. What depends on the similarity is computed
-    when a method asks for it, for all of them at once, so the similarity runs only
-    once, however many methods ask. A property is None if it is unknown. Not
-    thread-safe.
+    What depends on the similarity is computed when a method asks for it, for all
+    answers at once, so the similarity runs only once, however many methods ask. A
+    property is None if it is unknown. Not thread-safe.
 
     Args:
         texts: The answers; unless ``answer`` is ``"absent"`` the first is the delivered
@@ -131,17 +110,15 @@ class Inputs:
         p_true_logprob: Log-probability that the model calls the answer true.
 
     Attributes:
-        answers: The texts that are scored.
+        answers: The ``n`` texts that are scored.
         main_answer: The delivered answer.
         anchor: Weight that SNNE puts on it in advance.
 
     Raises:
         InputError: There is nothing to score, or an argument does not have an entry for
-            each text. Properties raise it if the similarity or the log-probabilities
-            are invalid.
+            each text. Properties raise it for an invalid similarity or log-probability.
 
     Example:
-        >>> from snne_guard.scorers import METHODS
         >>> from snne_guard.similarity import rouge_l
         >>> answers = Inputs(["Paris", "Paris"], similarity=rouge_l, name="rouge_l")
         >>> round(METHODS["snne"].compute(answers), 4)
@@ -266,21 +243,6 @@ def _is_known(tokens: Sequence[float] | None) -> TypeGuard[Sequence[float]]:
     return tokens is not None and len(tokens) > 0
 
 
-def _check_types(token_logprobs: object, question: object) -> None:
-    if not isinstance(question, str | None):
-        msg = f"expected question to be a text or None, got {type(question).__name__}"
-        raise InputError(msg)
-    given = () if token_logprobs is None else token_logprobs
-    entries = given if isinstance(given, Collection) else [given]
-    wrong = [each for each in entries if not isinstance(each, Collection | None)]
-    if wrong:
-        msg = (
-            "expected token_logprobs to have a list of numbers, or None, for each "
-            f"answer, got {type(wrong[0]).__name__}"
-        )
-        raise InputError(msg)
-
-
 def _if_all_known(
     logprobs: Sequence[Sequence[float] | None],
 ) -> list[FloatArray] | None:
@@ -355,7 +317,10 @@ def score(
     if not n:
         msg = "expected at least one answer, got none"
         raise InputError(msg)
-    _check_types(token_logprobs, question)
+    asked: object = question
+    if not isinstance(asked, str | None):
+        msg = f"expected question to be a text or None, got {type(asked).__name__}"
+        raise InputError(msg)
     logprobs = [None] * n if token_logprobs is None else token_logprobs
     if len(logprobs) != n:
         msg = f"expected token_logprobs for each of {n} answers, got {len(logprobs)}"
@@ -373,9 +338,8 @@ def score(
     if method == "auto" and any(have) and not complete:
         reasons.append("logprobs_missing")
     chosen = resolve_method(method, logprobs=complete)
-    name, compare = resolve_similarity(
-        chosen.default_similarity if similarity is None else similarity
-    )
+    wanted = chosen.default_similarity if similarity is None else similarity
+    name, compare = resolve_similarity(wanted)
     chosen.check_similarity(compare, name=name)
     value, u, matrix = math.inf, None, None
     if include_answer and 0 not in visible:

@@ -33,29 +33,14 @@ _RELOADED = ("policies", "keys", "upstream")
 
 
 class GuardServer:
-    """The applications of one process: the API, and the admin port's.
-
-    Args:
-        config: From ``load_config``.
-
-    Attributes:
-        stopping: Whether ``/ready`` turns new calls away.
-        decisions: The decision log; None: there is none.
-
-    Raises:
-        ConfigurationError: A policy makes no sense, a key for the upstream is missing,
-            the decision log cannot be written, or texts would be shown to others.
-    """
+    """The applications of one process: the API, and the admin port's."""
 
     def __init__(self, config: ServerConfig) -> None:
         host = config.admin_host
         if config.show_texts and host is not None and requires_keys(host):
-            msg = (
-                f"other machines can reach {host}, where the live page would show texts"
-                ": leave out --show-texts, or --admin-host"
-            )
+            msg = f"{host} would show texts: leave out --show-texts, or --admin-host"
             raise ConfigurationError(msg)
-        self.config, self.stopping = config, False
+        self.config, self.health = config, Health()
         self.metrics = Metrics(show_texts=config.show_texts)
         log, texts = config.decision_log, config.log_texts
         self.decisions = None if log is None else DecisionLog(log, texts=texts)
@@ -64,12 +49,7 @@ class GuardServer:
         self._use(config)
 
     def reload(self, config: ServerConfig) -> None:
-        """Serve new requests under another configuration.
-
-        Raises:
-            ConfigurationError: It makes no sense, or changes what needs a restart. The
-                old one goes on then.
-        """
+        """Serve new requests under another configuration, unless that is an error."""
         for name in ServerConfig.model_fields.keys() - {*_RELOADED}:
             old, new = getattr(self.config, name), getattr(config, name)
             if old != new:
@@ -84,6 +64,7 @@ class GuardServer:
         service = Service(config, self._shared)
         self._service, self.config = service, config
         self.metrics.thresholds = service.thresholds
+        self.health.upstream = service.upstream if config.ready_upstream else None
 
     def api(self) -> Starlette:
         """Return the application that clients call."""
@@ -108,50 +89,35 @@ class GuardServer:
             limit=config.max_requests_at_once,
             origins=config.cors_origins,
         )
-        shows = not config.keys and config.admin_port is None
+        shown = not config.keys and config.admin_port is None
         routes = [
-            Route("/", self._about),
+            Route("/", _about),
             Route("/openapi.json", _openapi),
             *guarded_routes(lambda: self._service),
-            *(live_routes(self.metrics) if shows else []),
+            *(live_routes(self.metrics) if shown else []),
         ]
-        return self._application(routes, [cors, gate], lifespan=lifespan)
+        return self._application(routes, cors, gate, lifespan=lifespan)
 
     def admin(self) -> Starlette:
         """Return the application of the admin port."""
         local = not requires_keys(self.config.admin_host or "127.0.0.1")
         gate = Middleware(Gate, records=self._records, local=local)
-        return self._application(live_routes(self.metrics), [gate])
+        return self._application(live_routes(self.metrics), gate)
 
     def _application(
         self,
         routes: Sequence[BaseRoute],
-        middleware: list[Middleware],
-        *,
+        *middleware: Middleware,
         lifespan: Lifespan[Starlette] | None = None,
     ) -> Starlette:
-        asked = (lambda: self._service.upstream) if self.config.ready_upstream else None
-        health = Health(lambda: self.stopping, asked)
         app = Starlette(
-            routes=[*health.routes(), *routes],
+            routes=[*self.health.routes(), *routes],
             middleware=middleware,
             exception_handlers={HTTPException: _raise},
             lifespan=lifespan,
         )
         app.router.redirect_slashes = False
         return app
-
-    async def _about(self, _: Request) -> Response:
-        page = "/snne/live and /metrics, or the admin port where there is one"
-        return JSON(
-            {
-                "name": "snne-guard",
-                "version": __version__,
-                "what": "a guard that speaks OpenAI's API; its base URL ends in /v1",
-                "description": "/openapi.json",
-                "live page and metrics": page,
-            }
-        )
 
 
 def create_app(config: ServerConfig) -> Starlette:
@@ -161,9 +127,23 @@ def create_app(config: ServerConfig) -> Starlette:
         config: From ``load_config``.
 
     Raises:
-        ConfigurationError: See ``GuardServer``.
+        ConfigurationError: A policy makes no sense, a key for the upstream is missing,
+            the decision log cannot be written, or texts would be shown to others.
     """
     return GuardServer(config).api()
+
+
+async def _about(_: Request) -> Response:
+    page = "/snne/live and /metrics, or the admin port where there is one"
+    return JSON(
+        {
+            "name": "snne-guard",
+            "version": __version__,
+            "what": "a guard that speaks OpenAI's API; its base URL ends in /v1",
+            "description": "/openapi.json",
+            "live page and metrics": page,
+        }
+    )
 
 
 async def _raise(_: Request, error: Exception) -> NoReturn:

@@ -19,12 +19,8 @@ from snne_guard.server.errors import Fault
 MAX_BODY = 32 * 2**20
 """Bytes that the body of a request to be guarded may have."""
 
-_LARGE = 64 * 2**10
-"""Bytes above which a body is read in a thread."""
-
-_AT_ONCE = 2
-"""Large bodies of one key that are read at a time."""
-
+_LARGE = 64 * 2**10  # bytes above which a body is read in a thread
+_AT_ONCE = 2  # large bodies of one key
 _MOST_VALUES = 100_000
 _DEEPEST = 100
 _MARKS = re.compile(rb'\\["\\]|["\[{,\]}]')
@@ -40,11 +36,7 @@ class BodyReader:
         )
 
     async def read(self, content: bytes, *, key: str) -> dict[str, Any]:
-        """Return the JSON object that a body is.
-
-        Raises:
-            InputError: It is something else, or has too many values or levels.
-        """
+        """Return the JSON object that a body is."""
         if len(content) <= _LARGE:
             return _object(content)
         async with self._turns[key]:
@@ -53,11 +45,7 @@ class BodyReader:
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        Fault: It is too large.
-    """
+    """Return the body of a request, unless it is too large."""
     content = bytearray()
     async for chunk in request.stream():
         content += chunk
@@ -87,7 +75,6 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _number(text: str) -> float:
-    """Return a number of a request; one that no float can hold is an error."""
     value = float(text)
     if not math.isfinite(value):
         msg = "expected a finite number"

@@ -38,6 +38,9 @@ def _is_upstream(url: str) -> str:
     return url
 
 
+_Upstream = Annotated[str, AfterValidator(_is_upstream)]
+
+
 class _Table(BaseModel):
     """A table of the file; unknown names are errors."""
 
@@ -86,7 +89,7 @@ class ServerConfig(_Table):
         keys: Who may call, by name; none: everybody on this machine.
     """
 
-    upstream: Annotated[str, AfterValidator(_is_upstream)]
+    upstream: _Upstream
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8484
     admin_host: str | None = None
@@ -136,6 +139,10 @@ def load_config(
     except ValidationError as error:
         msg = f"{file or 'serve'}: {first_problem(error)}"
         raise ConfigurationError(msg) from None
+    for name, needed in (("log_texts", "decision_log"), ("admin_host", "admin_port")):
+        if getattr(config, name) and getattr(config, needed) is None:
+            msg = f"{name} has no effect without {needed}: give both, or neither"
+            raise ConfigurationError(msg)
     over = {name: value for name, value in (policy or {}).items() if value is not None}
     policies = {
         name: {**options, **over}
@@ -143,10 +150,7 @@ def load_config(
     }
     for name, options in policies.items():
         if options.get("on_uncertain") == "fallback" and "fallback" not in options:
-            msg = (
-                f'policy {name}: on_uncertain = "fallback" needs the name of another '
-                'model: --fallback MODEL, or fallback = "MODEL" in the file'
-            )
+            msg = f'policy {name} needs --fallback MODEL, or fallback = "MODEL"'
             raise ConfigurationError(msg)
     for name, key in config.keys.items():
         check_names(key.policies, policies, what=f"policy of key {name}:")
@@ -159,12 +163,11 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         msg = f"cannot read {file}, which --config names: {error.strerror}"
         raise ConfigurationError(msg) from None
-    except RecursionError:
-        problem = "it is nested too deeply"
-    except ValueError as error:  # also bytes that are no UTF-8, or a number too long
-        problem = str(error)
-    msg = f"{file} is not valid TOML: {problem}"
-    raise ConfigurationError(msg)
+    except (RecursionError, ValueError) as error:  # also bytes that are no UTF-8
+        deep = isinstance(error, RecursionError)
+        problem = "it is nested too deeply" if deep else str(error)
+        msg = f"{file} is not valid TOML: {problem}"
+        raise ConfigurationError(msg) from None
 
 
 class OtherModelOptions(_Table):
@@ -176,24 +179,9 @@ class OtherModelOptions(_Table):
         key: Name of the environment variable with its key; None: it needs none.
     """
 
-    upstream: Annotated[str, AfterValidator(_is_upstream)]
+    upstream: _Upstream
     model: str
     key: str | None = None
-
-    def asked_by(self, http_client: httpx2.AsyncClient) -> OtherModel:
-        """Return the model with a client of its own.
-
-        Raises:
-            ConfigurationError: There is no such variable.
-        """
-        key = "none" if self.key is None else os.environ.get(self.key)
-        if not key:
-            msg = f"the other model {self.model} needs the variable {self.key}"
-            raise ConfigurationError(msg)
-        client = openai.AsyncOpenAI(
-            base_url=self.upstream, api_key=key, http_client=http_client
-        )
-        return OtherModel(client, self.model)
 
 
 def guard_options(
@@ -201,43 +189,54 @@ def guard_options(
 ) -> ClientOptions:
     """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
-    Args:
-        options: Those of the file.
-        http_client: What sends requests to other APIs.
-
     Raises:
         ConfigurationError: Another model makes no sense, or its key is missing.
-        TypeError: The prices are invalid.
+        TypeError: A price is missing.
     """
     given: Any = {**options}  # ``GuardSettings`` checks each
+    for name, kind in (("prices", dict), ("other_models", list)):
+        if not isinstance(given.get(name, kind()), kind):
+            msg = f"expected {name} to be a {'list' if kind is list else 'table'}"
+            raise ConfigurationError(msg)
     if isinstance(given.get("threshold"), list):
         given["threshold"] = tuple(given["threshold"])
     if prices := given.get("prices"):
-        by_name = all(isinstance(each, Mapping) for each in prices.values())
-        if not by_name:
-            check_names(prices, get_type_hints(Prices), what="price")
+        by_name = all(isinstance(each, dict) for each in prices.values())
         given["prices"] = (
-            {name: Prices(**each) for name, each in prices.items()}
+            {name: _prices(each) for name, each in prices.items()}
             if by_name
-            else Prices(**prices)
+            else _prices(prices)
         )
     if others := given.get("other_models"):
         given["other_models"] = [
-            _other_model(each, http_client) if isinstance(each, Mapping) else each
+            _other_model(each, http_client) if isinstance(each, dict) else each
             for each in others
         ]
     taken: ClientOptions = given
     return taken
 
 
+def _prices(given: Mapping[str, Any]) -> Prices:
+    check_names(given, get_type_hints(Prices), what="price")
+    return Prices(**given)
+
+
 def _other_model(
     given: Mapping[str, Any], http_client: httpx2.AsyncClient
 ) -> OtherModel:
     try:
-        return OtherModelOptions(**given).asked_by(http_client)
+        other = OtherModelOptions(**given)
     except ValidationError as error:
         msg = f"other_models: {first_problem(error)}"
         raise ConfigurationError(msg) from None
+    key = "none" if other.key is None else os.environ.get(other.key)
+    if not key:
+        msg = f"the other model {other.model} needs the variable {other.key}"
+        raise ConfigurationError(msg)
+    client = openai.AsyncOpenAI(
+        base_url=other.upstream, api_key=key, http_client=http_client
+    )
+    return OtherModel(client, other.model)
 
 
 def requires_keys(host: str) -> bool:

@@ -20,30 +20,22 @@ from starlette.routing import Route
 from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
-from snne_guard.openai.other_models import clients_of
 from snne_guard.openai.request import CONTEXT_FIELD
 from snne_guard.scorers import score
 from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
 from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
-from snne_guard.server.errors import UPSTREAM_ERRORS, Fault, fault_of
+from snne_guard.server.errors import SERVER_ERROR, UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.keys import Access, KeyTable
 from snne_guard.server.records import CURRENT, Records, asked_fields, policy_fields
 from snne_guard.server.replies import JSON, event_stream
-from snne_guard.server.upstream import (
-    PASSED,
-    UpstreamClient,
-    draw_headers,
-    forward,
-)
+from snne_guard.server.upstream import PASSED, UpstreamClient, draw_headers, forward
 from snne_guard.settings import GuardSettings
 from snne_guard.spans.documents import CLIENT, context_text
 from snne_guard.types import Score
 
 _LONGEST = 60_000
 """Most characters that a client may have compared: the time grows with them."""
-
-_SERVER_ERROR = 500
 
 
 class _ToScore(BaseModel):
@@ -68,18 +60,10 @@ class Shared:
 
 
 class Service:
-    """What the guarded addresses do under one configuration.
-
-    Args:
-        config: Its policies, keys and upstream.
-        shared: What its predecessor leaves.
-
-    Raises:
-        ConfigurationError: A policy or a key makes no sense.
-    """
+    """What the guarded addresses do under one configuration."""
 
     def __init__(self, config: ServerConfig, shared: Shared) -> None:
-        self._shared = shared
+        self._shared, self._metrics = shared, shared.records.metrics
         self._keys = KeyTable(config)
         self.upstream = config.upstream.rstrip("/")
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
@@ -93,13 +77,10 @@ class Service:
         for name, policy in config.policies.items():
             try:
                 options = guard_options(policy, shared.http)
-                others = options.get("other_models") or ()
-                self._settings[name] = GuardSettings.given(
-                    **{**options, "other_models": [*clients_of(others, client)]}
-                )
-                self._fields[name] = policy_fields(self._settings[name])
                 options["observers"] = [shared.records]
-                self._guards[name] = guard_client(client, **options)
+                self._guards[name] = guard = guard_client(client, **options)
+                self._settings[name] = settings = guard._snne_guard.settings  # noqa: SLF001 - the same calibration is read once
+                self._fields[name] = policy_fields(settings)
             except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"
                 raise ConfigurationError(msg) from None
@@ -116,9 +97,7 @@ class Service:
     async def serve(self, handle: Handle, request: Request) -> Response:
         """Serve a request if its key may do so."""
         access = self._keys.access(request.headers)
-        record = CURRENT.get()
-        if record is not None:
-            record.key, record.policy = access.key, access.policy
+        CURRENT.get().policy = access.policy
         try:
             return await handle(self, request, access)
         except Exception as error:  # noqa: BLE001 - it has a place in the API
@@ -127,12 +106,11 @@ class Service:
     def _fault(self, error: Exception, access: Access) -> Fault:
         """Return what a client is told of an error; count it where it is upstream's."""
         fault = fault_of(error, secret=access.secret)
-        record = CURRENT.get()
         upstreams = isinstance(error, UPSTREAM_ERRORS)
         if upstreams:
-            self._shared.records.metrics.upstream_error(fault.status)
-        if record is not None and (upstreams or fault.status >= _SERVER_ERROR):
-            record.error = type(error).__name__
+            self._metrics.upstream_errors.labels(fault.status).inc()
+        if upstreams or fault.status >= SERVER_ERROR:
+            CURRENT.get().error = type(error).__name__
         if not isinstance(error, httpx2.HTTPError):  # else nothing has been retried
             # One layer retries, and a client's would send all draws again.
             fault.headers["x-should-retry"] = "false"
@@ -145,7 +123,6 @@ class Service:
         path = request.url.path.removeprefix("/v1")
         content = await read_body(request)
         body = await self._read(content, access)
-        self._check_context(body, access)
         if body.get("background") and path == "/responses":
             if self._settings[access.policy].withholds:
                 raise Fault(400, "background answers cannot be held back")
@@ -181,9 +158,10 @@ class Service:
         if self._settings[access.policy].context != CLIENT:
             raise Fault(400, f"policy {access.policy} takes no {CONTEXT_FIELD}")
         try:
-            context_text(body[CONTEXT_FIELD])
+            documents = context_text(body[CONTEXT_FIELD])
         except ConfigurationError as error:
             raise Fault(400, f"{CONTEXT_FIELD}: {error}") from None
+        CURRENT.get().fields["context"] = documents
 
     async def forward(
         self, request: Request, access: Access, body: bytes | None = None
@@ -196,15 +174,14 @@ class Service:
             request, access, client=self._shared.http, upstream=self.upstream, body=body
         )
         if passed.status_code >= 400:  # noqa: PLR2004 - as HTTP has it
-            self._shared.records.metrics.upstream_error(passed.status_code)
+            self._metrics.upstream_errors.labels(passed.status_code).inc()
         return passed
 
     async def _read(self, content: bytes, access: Access) -> dict[str, Any]:
         """Return the body of a request to be guarded; note what it asks for."""
         body = await self._shared.bodies.read(content, key=access.key)
-        record = CURRENT.get()
-        if record is not None:
-            record.fields = asked_fields(body, self._fields[access.policy])
+        CURRENT.get().fields = asked_fields(body, self._fields[access.policy])
+        self._check_context(body, access)
         return body
 
     # -- Answers that exist already ----------------------------------------------------
@@ -236,7 +213,6 @@ class Service:
         """Assess an answer that the client may send."""
         content = await read_body(request)
         body = await self._read(content, access)
-        self._check_context(body, access)
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
             raise Fault(400, "expected answer to be a text")
@@ -258,9 +234,8 @@ Handle = Callable[[Service, Request, Access], Awaitable[Response]]
 def guarded_routes(current: Callable[[], Service]) -> list[Route]:
     """Return the routes of the API.
 
-    Args:
-        current: Returns the service of the configuration that holds now; a request has
-            the same one to its end.
+    ``current`` returns the service of the configuration that holds now; a request has
+    the same one to its end.
     """
 
     def endpoint(handle: Handle) -> Callable[[Request], Awaitable[Response]]:

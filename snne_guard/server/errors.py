@@ -24,12 +24,13 @@ from snne_guard.errors import (
 )
 from snne_guard.files import first_problem, json_object
 
-__all__ = ["UPSTREAM_ERRORS", "Fault", "fault_of", "without"]
-
 _log = logging.getLogger(__name__)
 
 UPSTREAM_ERRORS = (openai.OpenAIError, httpx2.HTTPError, SamplingError, OverflowError)
 """What is raised where the upstream failed; no number of a client's can overflow."""
+
+SERVER_ERROR = 500
+"""The least status that says that a server failed."""
 
 _PASSED_ON = ("retry-after", "retry-after-ms")
 """Headers of an upstream's error that clients act on."""
@@ -40,15 +41,7 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
-    """An error that is reported to the client.
-
-    Args:
-        status: The HTTP status.
-        message: What is wrong, for people.
-        code: What is wrong, for programs.
-        headers: Further headers of the answer.
-        body: The whole JSON body, in place of an error object made of the above.
-    """
+    """An error that is reported to the client, by an error object or by ``body``."""
 
     def __init__(
         self,
@@ -61,7 +54,7 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
     ) -> None:
         super().__init__(message)
         self.status, self.headers = status, dict(headers or {})
-        other = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004
+        other = "server_error" if status >= SERVER_ERROR else "invalid_request_error"
         kind = _TYPES.get(status, other)
         code = code or _CODES.get(status)
         error = {"message": message, "type": kind, "param": None, "code": code}
@@ -71,11 +64,8 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
 def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     """Return what the client is told about an error.
 
-    Args:
-        error: What was raised. An unexpected one is logged, without its message, which
-            may hold a prompt or an answer.
-        secret: The upstream's key where it is the server's, which the client must not
-            learn; None where it is the client's.
+    An unexpected one is logged, without its message, which may hold a text. ``secret``
+    is the upstream's key where it is the server's, which the client must not learn.
     """
     if isinstance(error, openai.APIStatusError | httpx2.HTTPStatusError):
         return _of_status(error.response, secret=secret)
@@ -84,14 +74,19 @@ def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
     for kinds, make in _FAULTS.items():
         if isinstance(error, kinds):
             return make(error)
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
-    _log.error("a request failed with %s%s", type(error).__name__, place)
+    _log.error("a request failed with %s", place_of(error))
     # Half a character, NaN, an address that is too long.
     if isinstance(error, ValueError | httpx2.InvalidURL):
         return Fault(400, "the request cannot be forwarded")
     message = "the server failed; its log names the error"
     return Fault(500, message, code="server_failed")
+
+
+def place_of(error: BaseException) -> str:
+    """Return an exception's type and place; its message may hold a text or a key."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
+    return f"{type(error).__name__}{place}"
 
 
 def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
@@ -116,7 +111,6 @@ def _of_status(response: httpx2.Response, *, secret: str | None) -> Fault:
 
 
 def _of_stream(error: openai.APIError, *, secret: str | None) -> Fault:
-    """Return what an upstream said of an error when it had begun to answer."""
     said = error.body if isinstance(error.body, dict) else {"message": str(error.body)}
     said = without(secret, said)
     fault = Fault(502, str(said.get("message") or _NO_ANSWER))

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from snne_guard.errors import ConfigurationError
 from snne_guard.server.config import KeyOptions, ServerConfig, requires_keys
 from snne_guard.server.errors import Fault
+from snne_guard.server.records import CURRENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +37,12 @@ class Access:
 
 
 class KeyTable:
-    """Who may call, and under which policies.
-
-    Args:
-        config: Names the keys.
-
-    Raises:
-        ConfigurationError: A variable that a key names is not set, or the server would
-            be open to other machines without keys.
-    """
+    """Who may call, and under which policies."""
 
     def __init__(self, config: ServerConfig) -> None:
         if requires_keys(config.host) and not config.keys:
-            msg = (
-                f"other machines can reach {config.host}, so the file needs a table "
-                "[keys.NAME] for each key; without keys, listen on 127.0.0.1"
-            )
+            where = f"other machines can reach {config.host}"
+            msg = f"{where}: make a table [keys.NAME], or listen on 127.0.0.1"
             raise ConfigurationError(msg)
         self._policies = [*config.policies]
         self._keys = [
@@ -60,11 +51,7 @@ class KeyTable:
         ]
 
     def access(self, headers: Headers) -> Access:
-        """Return what a request with these headers may do.
-
-        Raises:
-            Fault: Its key is unknown, or may not use the policy that it asks for.
-        """
+        """Return what a request with these headers may do."""
         authorization = headers.get("authorization")
         if not self._keys:
             policy = _chosen(headers, self._policies)
@@ -82,6 +69,7 @@ class KeyTable:
             message = "the key is missing or unknown"
             raise Fault(401, message, code="invalid_api_key")
         name, key, secret = matching[0]
+        CURRENT.get().key = name  # for the log, where the policy is refused
         return Access(
             policy=_chosen(headers, key.policies),
             key=name,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import traceback
 from datetime import UTC, datetime
 from typing import Any
 
 from snne_guard.server.config import LogFormat, LogLevel
+from snne_guard.server.errors import place_of
 from snne_guard.server.records import CURRENT
 
 _OURS = ("snne_guard", "uvicorn")
@@ -16,14 +16,9 @@ _OURS = ("snne_guard", "uvicorn")
 
 
 def configure_logs(log_format: LogFormat, level: LogLevel) -> None:
-    """Send all logs of this process to standard error.
-
-    Args:
-        log_format: ``json``: an object a line; ``text``: for people.
-        level: The least that is logged.
-    """
+    """Send all logs of this process to standard error."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_JSONLines() if log_format == "json" else _TextLines())
+    handler.setFormatter(_Lines(as_json=log_format == "json"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -31,28 +26,26 @@ def configure_logs(log_format: LogFormat, level: LogLevel) -> None:
         logging.getLogger(name).setLevel(level.upper())
 
 
-class _TextLines(logging.Formatter):
-    """A line for people: time, level, message, and ``name=value`` of what is known."""
+class _Lines(logging.Formatter):
+    """JSON, or a line for people, with ``name=value`` of what is known."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as a line."""
         fields = _fields(record)
+        if self._as_json:
+            return json.dumps(fields, default=str)
         start = [fields.pop(name) for name in ("time", "level", "message")]
-        told = [f"{name}={value}" for name, value in fields.items()]
-        return " ".join(map(_line, [*start, *told]))
-
-
-class _JSONLines(logging.Formatter):
-    """A JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return a record as a line."""
-        return json.dumps(_fields(record), default=str)
+        line = " ".join(map(str, [*start, *(f"{k}={v}" for k, v in fields.items())]))
+        return "".join(each if each.isprintable() else " " for each in line)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     at = datetime.fromtimestamp(record.created, UTC)
-    request = CURRENT.get()
+    request = CURRENT.get(None)
     fields = {
         "time": at.isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),
@@ -64,14 +57,3 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     if record.exc_info and record.exc_info[1] is not None:
         fields["error"] = place_of(record.exc_info[1])
     return {name: value for name, value in fields.items() if value not in {None, ""}}
-
-
-def place_of(error: BaseException) -> str:
-    """Return an exception's type and place; its message may hold a text or a key."""
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
-    return f"{type(error).__name__}{place}"
-
-
-def _line(value: object) -> str:
-    return "".join(each if each.isprintable() else " " for each in str(value))

@@ -22,25 +22,12 @@ from starlette.routing import Route
 from snne_guard.types import Assessment
 
 CALLS_KEPT = 100
-"""Calls that are kept one by one."""
-
 MINUTES_KEPT = 60
-"""Minutes for which calls are counted, minute by minute."""
-
-TEXT_KEPT = 10_000
-"""Characters that are kept of a question or an answer, where texts are shown."""
-
-FIELDS_KEPT = 20
-"""Paths of uncertain fields that are kept of a call."""
-
-SAMPLES_KEPT, SAMPLE_KEPT = 20, 1_000
-"""Samples that are kept then, and the characters of each."""
-
-MODELS_NAMED = 50
-"""Models that have labels of their own; further ones are counted as ``other``."""
-
-LOOK_SECONDS = 0.5
-"""Seconds between updates of the live page."""
+TEXT_KEPT = 10_000  # characters of a question or an answer
+FIELDS_KEPT = 20  # paths of uncertain fields
+SAMPLES_KEPT, SAMPLE_KEPT = 20, 1_000  # characters of each
+MODELS_NAMED = 50  # further ones are counted as ``other``
+LOOK_SECONDS = 0.5  # between updates of the live page
 
 _TENTHS = tuple(tenth / 10 for tenth in range(1, 11))
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
@@ -64,24 +51,13 @@ _CONTENT_POLICY = (
 class Metrics:
     """What the guards of one process did since it started.
 
-    It is safe to share between threads, and keeps numbers only, of bounded size:
-    counters, the last hour minute by minute, and the last hundred calls. A model has a
-    label once it has answered; what clients make up and never answers is ``other``.
-
-    Args:
-        show_texts: Whether these calls are kept with the question and the answer, cut
-            to 10,000 characters each, withheld answers included, and the samples.
+    It is safe to share between threads, and of bounded size: counters, the last hour
+    minute by minute, and the last hundred calls, with texts only by ``show_texts``. A
+    model has a label once it has answered; what clients make up is ``other``.
 
     Attributes:
         closed: Whether the event streams should end, so that the server can stop.
         thresholds: The largest u that each policy with a threshold accepts.
-
-    Example:
-        >>> from snne_guard.types import Assessment
-        >>> metrics = Metrics()
-        >>> metrics.count("default", Assessment(id="a", answer=None, decision="flag"))
-        >>> print(metrics.text().splitlines()[2].partition("{")[2])
-        decision="flag",key="",model="other",policy="default"} 1.0
     """
 
     def __init__(self, *, show_texts: bool = False) -> None:
@@ -114,24 +90,14 @@ class Metrics:
         meaning = "What the tokens cost at the given prices."
         self._money = counter("snne_guard_money", meaning, who)
         meaning = "Requests that the upstream failed, by the status that clients got."
-        self._failures = counter("snne_guard_upstream_errors", meaning, ["status"])
+        self.upstream_errors = counter(
+            "snne_guard_upstream_errors", meaning, ["status"]
+        )
         meaning = "Requests by address and status; 499: the client left."
         by = ["route", "status"]
-        self._responses = counter("snne_guard_responses", meaning, by)
+        self.responses = counter("snne_guard_responses", meaning, by)
         meaning = "Lines of the decision log that could not be written."
-        self._lost = counter("snne_guard_decision_log_failures", meaning)
-
-    def upstream_error(self, status: int, /) -> None:
-        """Count a request that the upstream failed, by the status that is passed on."""
-        self._failures.labels(status).inc()
-
-    def responded(self, route: str, status: int, /) -> None:
-        """Count a request that has ended."""
-        self._responses.labels(route, status).inc()
-
-    def lost(self) -> None:
-        """Count a line that the decision log lacks."""
-        self._lost.inc()
+        self.lost_lines = counter("snne_guard_decision_log_failures", meaning)
 
     def count(self, policy: str, assessment: Assessment, /, *, key: str = "") -> None:
         """Count a call of a policy and of a key."""
@@ -175,10 +141,7 @@ class Metrics:
                 counts["money"] += money
 
     def _label(self, assessment: Assessment) -> str:
-        """Return the name that the answer has for its model, as long as there is room.
-
-        Some upstreams answer under whatever name they are asked by.
-        """
+        # Some upstreams answer under whatever name they are asked by.
         name = model_name(assessment.answer and assessment.answer.model)
         with self._lock:
             if len(self._models) < MODELS_NAMED:
@@ -199,12 +162,8 @@ class Metrics:
                 if minute > now - MINUTES_KEPT
             ]
             calls = list(self._calls)
-        return {
-            "calls": calls,
-            "now": 60 * now,
-            "minutes": minutes,
-            "thresholds": self.thresholds,
-        }
+        told = {"calls": calls, "minutes": minutes, "thresholds": self.thresholds}
+        return {**told, "now": 60 * now}
 
     def text(self) -> str:
         """Return every counter in Prometheus' text format, version 0.0.4."""
@@ -245,11 +204,8 @@ def live_routes(metrics: Metrics) -> list[Route]:
             _events(metrics), media_type="text/event-stream", headers=_HEADERS
         )
 
-    return [
-        Route("/metrics", text),
-        Route("/snne/live", live),
-        Route("/snne/events", events),
-    ]
+    served = {"/metrics": text, "/snne/live": live, "/snne/events": events}
+    return [Route(path, handle) for path, handle in served.items()]
 
 
 async def _events(metrics: Metrics) -> AsyncIterator[str]:

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from snne_guard.server.config import requires_keys
-from snne_guard.server.errors import Fault, fault_of
+from snne_guard.server.errors import SERVER_ERROR, Fault, fault_of
 from snne_guard.server.records import CURRENT, GONE, Records, RequestRecord
 from snne_guard.server.replies import JSON
 from snne_guard.server.tracing import request_span
@@ -31,13 +31,8 @@ _REQUEST_ID = re.compile(r"[\w.:@/+=-]{1,128}", re.ASCII)
 class Gate:
     """Lets requests in, gives each an id, and turns every error into an answer.
 
-    Args:
-        app: What serves them.
-        records: Writes what became of each.
-        local: Whether only this machine may call. The ``Host`` must be local too, or a
-            web page could call by a domain of its own that resolves to this machine.
-        limit: How many calls may be in flight at once.
-        origins: Origins of the web pages from elsewhere that may call; ``*``: all.
+    With ``local`` only this machine may call. The ``Host`` must be local too, or a web
+    page could call by a domain of its own that resolves to this machine.
     """
 
     def __init__(
@@ -84,7 +79,7 @@ class Gate:
                 await self._while_there(scope, receive, answer)
             except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
                 fault = fault_of(error)
-                if fault.status >= 500:  # noqa: PLR2004 - as HTTP has it
+                if fault.status >= SERVER_ERROR:
                     record.error = record.error or type(error).__name__
                 if not started:  # else the server closes the connection
                     response = JSON(fault.body, fault.status, fault.headers)
@@ -127,7 +122,10 @@ class Gate:
             raise Fault(404, "this address is not served")
         if not self._local:
             return
-        if not _is_local(scope):
+        address, port = scope.get("server") or ("", None)
+        host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname or ""
+        # A socket file has no port.
+        if requires_keys(host) or (port is not None and requires_keys(address)):
             message = "without keys, only this machine may call, by a local name"
             raise Fault(403, message, code="local_only")
         origin = Headers(scope=scope).get("origin")
@@ -138,7 +136,6 @@ class Gate:
             raise Fault(403, message, code="local_only")
 
     def _take_slot(self, slot: ExitStack, scope: Scope) -> None:
-        """Count a call as in flight until the slot is closed."""
         if not scope["path"].startswith("/v1/") and scope["method"] != "POST":
             return
         if len(self._in_flight) >= self._limit:
@@ -153,12 +150,3 @@ def _route(scope: Scope) -> str:
     """Return the address as the server knows it, without what the client chose."""
     route: str = getattr(scope.get("route"), "path", "other")
     return route
-
-
-def _is_local(scope: Scope) -> bool:
-    """Return whether a request came to this machine by a name of this machine."""
-    address, port = scope.get("server") or ("", None)
-    if port is not None and requires_keys(address):  # a socket file has no port
-        return False
-    host = Headers(scope=scope).get("host", "")
-    return not requires_keys(urlsplit(f"//{host}").hostname or "")

@@ -15,9 +15,10 @@ import uvicorn
 from starlette.applications import Starlette
 
 from snne_guard.engine.tasks import in_thread
-from snne_guard.errors import SnneGuardError
+from snne_guard.errors import ConfigurationError, SnneGuardError
 from snne_guard.server.app import GuardServer
 from snne_guard.server.config import ServerConfig
+from snne_guard.server.errors import place_of
 from snne_guard.server.logs import configure_logs
 
 _log = logging.getLogger("snne_guard.server")
@@ -29,20 +30,19 @@ def run(
     """Serve until SIGTERM or Ctrl-C; calls in flight end first, unless asked twice.
 
     SIGHUP reads the configuration anew, SIGUSR1 opens the decision log anew.
-
-    Args:
-        config: From ``load_config``.
-        reload: Reads the configuration anew; None: there is no file.
-
-    Raises:
-        ConfigurationError: See ``GuardServer``.
     """
     configure_logs(config.log_format, config.log_level)
     guard = GuardServer(config)
     if config.admin_port is not None:
         host = config.admin_host or "127.0.0.1"
         admin = _Server(guard, guard.admin(), host, config.admin_port)
-        threading.Thread(target=admin.run, daemon=True).start()
+        thread = threading.Thread(target=admin.run, daemon=True)
+        thread.start()
+        while not admin.started:
+            thread.join(0.02)
+            if not thread.is_alive():
+                msg = f"cannot listen on the admin port {host}:{config.admin_port}"
+                raise ConfigurationError(msg)
     server = _Server(guard, guard.api(), config.host, config.port, reload=reload)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # uvicorn raises it again at its end
@@ -92,8 +92,8 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's
         """Stop: on SIGTERM after a while, on Ctrl-C now, the second time at once."""
-        again = self._guard.stopping
-        self._guard.stopping = True
+        again = self._guard.health.stopping
+        self._guard.health.stopping = True
         self._captured_signals.append(sig)
         if again:
             self.should_exit = self.force_exit = True
@@ -132,5 +132,7 @@ class _Server(uvicorn.Server):
             self._guard.reload(self._reload())
         except (SnneGuardError, OSError) as error:
             _log.error("the old configuration stays: %s", error)
+        except Exception as error:  # noqa: BLE001 - a file must not end the server
+            _log.error("the old configuration stays: %s", place_of(error))
         else:
             _log.info("the configuration was read anew")

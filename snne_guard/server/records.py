@@ -13,6 +13,7 @@ from typing import Any
 
 from snne_guard.engine import answer_settings
 from snne_guard.evaluation.decision_log import DecisionLog
+from snne_guard.evaluation.recorded_calls import drawing_of
 from snne_guard.server.metrics import Metrics, model_name
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Assessment
@@ -21,8 +22,7 @@ _log = logging.getLogger("snne_guard.server")
 
 _UNSET = dict.fromkeys(("temperature", "top_p", "max_tokens", "stop"))
 
-_PROBED = frozenset({"/health", "/ready", "/metrics"})
-"""Addresses that machines ask every few seconds."""
+_PROBED = {"/health", "/ready", "/metrics"}  # asked every few seconds
 
 GONE = 499
 """Status, in logs alone, of a request whose client left before it was answered."""
@@ -39,10 +39,9 @@ class RequestRecord:
         key: Name of the key, blank where there is none.
         policy: Name of the policy, blank where none holds.
         status: HTTP status that the client got.
-        error: What went wrong, as the name of an exception, also inside a stream.
+        error: Name of the exception, also inside a stream.
         assessment: The guarded call that it led to.
         fields: What the decision log says of the call besides.
-        started: When it came, by ``time.monotonic()``.
     """
 
     id: str
@@ -57,30 +56,18 @@ class RequestRecord:
     started: float = field(default_factory=time.monotonic)
     ended: bool = False
 
-    @property
-    def seconds(self) -> float:
-        """How long it has taken so far."""
-        return round(time.monotonic() - self.started, 4)
 
-
-CURRENT: ContextVar[RequestRecord | None] = ContextVar("request", default=None)
+CURRENT: ContextVar[RequestRecord] = ContextVar("request")
 """The request that this task serves."""
 
 
 def policy_fields(settings: GuardSettings) -> dict[str, Any]:
     """Return what the decision log says of a policy: what all its calls share."""
     calibration: Any = settings.calibration
-    turn = settings.self_check_used
     return {
         "n": settings.n,
         "calibration": calibration and calibration.checksum,
-        "settings": {
-            "temperature": settings.temperature,
-            "samples": settings.n_samples,
-            "self_check": turn and turn.prompt,
-            "views": [view.name for view in settings.drawn_views] or None,
-            "other_models": [*settings.other_models] or None,
-        },
+        "settings": drawing_of(settings),
     }
 
 
@@ -100,12 +87,7 @@ def asked_fields(body: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str
 
 
 class Records:
-    """Writes what became of each request to the logs and the metrics.
-
-    Args:
-        metrics: Counts requests and calls.
-        decisions: The decision log; None: there is none.
-    """
+    """Writes what became of each request to the logs and the metrics."""
 
     def __init__(self, metrics: Metrics, decisions: DecisionLog | None) -> None:
         self.metrics, self.decisions = metrics, decisions
@@ -116,8 +98,6 @@ class Records:
         It is async so that it runs in the request's own task.
         """
         record = CURRENT.get()
-        if record is None:
-            return
         record.assessment = assessment
         self.metrics.count(record.policy, assessment, key=record.key)
 
@@ -127,13 +107,13 @@ class Records:
             return
         record.ended = True
         call = record.assessment
-        self.metrics.responded(record.route, record.status)
-        known = {
+        self.metrics.responses.labels(record.route, record.status).inc()
+        known: dict[str, Any] = {
             "request_id": record.id,
             "method": record.method,
             "route": record.route,
             "status": record.status,
-            "seconds": record.seconds,
+            "seconds": round(time.monotonic() - record.started, 4),
             "key": record.key,
             "policy": record.policy,
             "assessment_id": call and call.id,
@@ -145,14 +125,8 @@ class Records:
         level = logging.DEBUG if record.route in _PROBED else logging.INFO
         _log.log(level, "request", extra={"fields": known})
         if self.decisions is not None and call is not None:
-            write = partial(
-                self.decisions.write,
-                call,
-                request_id=record.id,
-                key=record.key,
-                policy=record.policy,
-                status=record.status,
-                **record.fields,
-            )
+            names = ("request_id", "key", "policy", "status")
+            given = {**{name: known[name] for name in names}, **record.fields}
+            write = partial(self.decisions.write, call, **given)
             if not await asyncio.to_thread(write):  # a disk may be slow
-                self.metrics.lost()
+                self.metrics.lost_lines.inc()

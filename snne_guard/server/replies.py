@@ -60,13 +60,6 @@ async def event_stream(
     """Return a stream of events, and of comments where none comes for ten seconds.
 
     The first is waited for, so that an early fault can set the HTTP status.
-
-    Args:
-        events: What is sent; it is closed in any case.
-        fault_of: Returns what the client is told about an error.
-
-    Raises:
-        Exception: What the events fail with before the first.
     """
     parts = _kept_alive(events)
     first = await anext(parts)

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from snne_guard._version import __version__
+from snne_guard.server.errors import SERVER_ERROR
 from snne_guard.server.metrics import model_name, outcome_of
 from snne_guard.server.records import RequestRecord
 
 _CONTEXT = ("traceparent", "tracestate")
 _INSTALLED = find_spec("opentelemetry") is not None
-_FAILED = 500
 
 
 @contextmanager
@@ -43,16 +43,12 @@ def request_span(
                     else f"{record.method} {record.route}"
                 )
                 span.set_attributes(_attributes(record))
-                if record.status >= _FAILED:
+                if record.status >= SERVER_ERROR:
                     span.set_status(trace.StatusCode.ERROR)
 
 
 def upstream_context(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that make the upstream's spans part of the client's trace.
-
-    Args:
-        headers: Those that came.
-    """
+    """Return the headers that make the upstream's spans part of the client's trace."""
     ours: dict[str, str] = {}
     if _is_configured():
         from opentelemetry.trace.propagation import tracecontext

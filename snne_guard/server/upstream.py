@@ -45,20 +45,16 @@ _POOLS = 16
 _AT_ONCE = 16
 """Requests that one pool takes before the next one is filled."""
 
-_OF_ONE_HOP = frozenset(
-    {
-        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
-        *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
-    }
-)
-_NOT_SENT_UP = frozenset({b"authorization", b"expect", b"host"})
-_SENT_WITH_OWN_KEY = frozenset(
-    {
-        *(b"accept", b"accept-encoding", b"content-encoding", b"content-length"),
-        *(b"content-type", b"idempotency-key", b"openai-beta", b"range"),
-        *(b"user-agent", b"x-client-request-id", b"x-request-id"),
-    }
-)
+_OF_ONE_HOP = {
+    *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
+    *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+}
+_NOT_SENT_UP = {b"authorization", b"expect", b"host"}
+_SENT_WITH_OWN_KEY = {
+    *(b"accept", b"accept-encoding", b"content-encoding", b"content-length"),
+    *(b"content-type", b"idempotency-key", b"openai-beta", b"range"),
+    *(b"user-agent", b"x-client-request-id", b"x-request-id"),
+}
 """Headers that are safe with the server's own upstream key: none selects an account."""
 _SENT_WITH_DRAWS = ("idempotency-key", "x-client-request-id", "x-request-id")
 _ACCOUNTS = ("OpenAI-Organization", "OpenAI-Project")  # as the package spells them
@@ -198,16 +194,8 @@ async def forward(
 ) -> ClosingStream:
     """Forward a request unchanged, and stream the answer back.
 
-    Args:
-        request: What came.
-        access: What it may do.
-        client: Sends it.
-        upstream: Where to, ``/v1`` included.
-        body: Its body where it has been read.
-
-    Raises:
-        HTTPStatusError: The answer could reveal something about the server's own key.
-        HTTPError: There is no answer.
+    ``body`` is the request's where it has been read. What the upstream says of an error
+    is raised where it could reveal something about the server's own key.
     """
     headers = _kept(request.headers.raw, _NOT_SENT_UP)
     own_key = access.secret is not None
@@ -234,9 +222,8 @@ async def forward(
     if own_key and (response.is_error or response.is_redirect):
         await response.aread()  # it may quote the key
         response.raise_for_status()
-    passed = ClosingStream(
-        response.aiter_raw(), close=response.aclose, status=response.status_code
-    )
+    status, parts = response.status_code, response.aiter_raw()
+    passed = ClosingStream(parts, close=response.aclose, status=status)
     dropped = {b"date"}
     if own_key:
         dropped |= {b"set-cookie", *(name.lower().encode() for name in _ACCOUNTS)}

@@ -101,9 +101,6 @@ class ContentF1:
     Raises:
         InputError: ``texts`` is not a sequence of strings.
 
-    Source:
-        This library.
-
     Example:
         >>> answers = ["The capital of France is Paris", "Paris", "It is Lyon"]
         >>> content_f1(answers, question="What is the capital of France?").round(2)

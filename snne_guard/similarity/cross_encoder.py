@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from os import PathLike
 
 import numpy as np
@@ -31,13 +32,9 @@ class CrossEncoder:
         model: Name on the Hugging Face Hub, or the path of a folder.
 
     Raises:
-        MissingExtraError: At first use: sentence-transformers is not installed.
-        ConfigurationError: At first use: the model cannot be loaded, or has several
-            outputs.
-        ScoringError: In use: the model failed.
+        ConfigurationError: At first use: it has several outputs. Else as for ``NLI``.
 
-    Source:
-        Duan et al. 2024, "Shifting Attention to Relevance" (SAR).
+    Source: Duan et al. 2024, "Shifting Attention to Relevance" (SAR).
 
     Example:
         >>> CrossEncoder().name
@@ -79,27 +76,21 @@ class CrossEncoder:
         Returns:
             ``(t,)`` float64 in [0, 1]; 0.5 for an answer of one token.
 
-        Source:
-            SAR, equation 3; https://github.com/jinhaoduan/SAR. The value for one
-            token is LM-Polygraph's.
+        Source: SAR, equation 3; https://github.com/jinhaoduan/SAR. The value for one
+        token is LM-Polygraph's.
         """
         if len(tokens) == 1:
             return np.full(1, _ONE_TOKEN)
-        before = question or ""
-        whole = before + "".join(tokens)
-        without = [
-            before + "".join([*tokens[:place], *tokens[place + 1 :]])
-            for place in range(len(tokens))
-        ]
+        parts = [question or "", *tokens]
+        whole = "".join(parts)
+        places = range(1, len(parts))
+        without = ["".join([*parts[:k], *parts[k + 1 :]]) for k in places]
         return 1.0 - self.of_pairs([(whole, rest) for rest in without])
 
     def of_pairs(self, pairs: Sequence[tuple[str, str]], /) -> FloatArray:
         """Return what the model says of each pair, ``(m,)`` in [0, 1]."""
-        alike = run_model(
-            "CrossEncoder",
-            self.model,
-            lambda model: model.predict(pairs, show_progress_bar=False),
-        )
+        work = methodcaller("predict", pairs, show_progress_bar=False)
+        alike = run_model("CrossEncoder", self.model, work)
         if alike.ndim != 1:
             msg = f"expected {self.name} to have one output, got {alike.shape[1]}"
             raise ConfigurationError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -29,22 +30,16 @@ class Embedding:
             ``encode`` of a model that you have loaded.
 
     Raises:
-        ConfigurationError: ``model`` is none of these; at first use: the named model
-            cannot be loaded.
-        MissingExtraError: At first use: sentence-transformers is not installed.
-        ScoringError: In use: the named model failed.
+        ConfigurationError: ``model`` is none of these. A named one raises as ``NLI``.
 
-    Source:
-        Section 6.3 of the paper of SNNE takes ``Alibaba-NLP/gte-Qwen2-7B-instruct``
-        or ``Salesforce/SFR-Embedding-2_R``, and the cosine as it is.
+    Source: section 6.3 of the paper of SNNE takes
+    ``Alibaba-NLP/gte-Qwen2-7B-instruct`` or ``Salesforce/SFR-Embedding-2_R``, and the
+    cosine as it is.
 
     Example:
         >>> def count(texts):
         ...     return [[text.count("a"), text.count("b")] for text in texts]
-        >>> letters = Embedding(count)
-        >>> letters.name
-        'embedding:count'
-        >>> letters(["ab", "abab", "a"]).round(3)
+        >>> Embedding(count)(["ab", "abab", "a"]).round(3)
         array([[1.   , 1.   , 0.854],
                [1.   , 1.   , 0.854],
                [0.854, 0.854, 1.   ]])
@@ -67,9 +62,7 @@ class Embedding:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return ``(1 + cosine) / 2`` of every two texts.
-
-        The cosine with an embedding of length 0 counts as 0.
+        """Return ``(1 + cosine) / 2`` of every two texts; of length 0 the cosine is 0.
 
         Raises:
             InputError: The model did not return a finite vector for each text.
@@ -78,11 +71,8 @@ class Embedding:
         distinct = distinct_texts(texts)
         if not distinct:
             return np.zeros((0, 0))
-        vectors = as_numbers(
-            self._encode(distinct),
-            what=f"vectors of {self.name}",
-            shape=(len(distinct), "d"),
-        )
+        what, shape = f"vectors of {self.name}", (len(distinct), "d")
+        vectors = as_numbers(self._encode(distinct), what=what, shape=shape)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.where(lengths > 0, lengths, 1.0)
         cosines = vectors @ vectors.T
@@ -93,10 +83,7 @@ class Embedding:
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - numbers of any kind
         if isinstance(self.model, str):
-            return run_model(
-                "SentenceTransformer",
-                self.model,
-                lambda model: model.encode(texts, show_progress_bar=False),
-            )
+            work = methodcaller("encode", texts, show_progress_bar=False)
+            return run_model("SentenceTransformer", self.model, work)
         embed = getattr(self.model, "embed_documents", self.model)
         return embed(texts)

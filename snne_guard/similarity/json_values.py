@@ -25,12 +25,6 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
 
     Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal. An object that has a
     key twice is not read: readers differ in which of the values counts.
-
-    Example:
-        >>> read_json('{"n": 1.0}') == read_json('{"n": 1}')
-        True
-        >>> read_json("Paris") is NOT_JSON, read_json('{"n": 1, "n": 2}') is NOT_JSON
-        (True, True)
     """
     bare = text.strip()
     bare = _FENCE.sub(r"\1", bare) if bare.startswith("`") else bare
@@ -59,35 +53,17 @@ def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
     It is the mean over all single values; a value that only one side has counts as 0.
     If any of them is at most 0.5, the mean is halved. Short texts that differ count as
     at most 0.5, except in the case of letters; within tool calls all that differ do.
-
-    Args:
-        a: A value, as of ``read_json``.
-        b: Another one.
-        strings: How alike two texts within them are, in [0, 1].
-
-    Example:
-        >>> def same(a: str, b: str) -> float:
-        ...     return float(a == b)
-        >>> alike_values({"to": "Ann", "amount": 5}, {"to": "Ann", "amount": 6}, same)
-        0.25
-        >>> alike_values([True], [1], same)
-        0.0
+    ``strings`` says how alike two texts are, in [0, 1].
     """
     try:
-        parts = list(_parts(a, b, strings))
+        parts = list(_parts(a, b, strings, in_call=False))
     except RecursionError:  # nested too deeply to be compared
         return 0.0
     mean = math.fsum(parts) / len(parts)
     return mean if min(parts) > _HALF else mean / 2
 
 
-def _parts(
-    a: Any,  # noqa: ANN401 - JSON may be anything
-    b: Any,  # noqa: ANN401
-    strings: Strings,
-    *,
-    in_call: bool = False,
-) -> Iterator[float]:
+def _parts(a: Any, b: Any, strings: Strings, *, in_call: bool) -> Iterator[float]:  # noqa: ANN401
     """Yield how alike each single value is."""
     if isinstance(a, dict) and isinstance(b, dict) and (a or b):
         # Sorted, so that rounding is the same in both argument orders.

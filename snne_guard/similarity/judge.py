@@ -44,8 +44,6 @@ class SpanJudge:
     A text that supports a part counts 1, one that does not mention it 0.5, one that
     contradicts it 0. A part without a clear line in the reply counts as not mentioned.
 
-    In a guard, ``spans="judge"`` asks the guarded model itself.
-
     Args:
         generate: Takes a prompt and returns the text of one reply.
 
@@ -103,11 +101,9 @@ class EntailmentJudge:
         name: Its name in assessments; by default the callable's.
 
     Raises:
-        ConfigurationError: ``generate`` cannot be called.
+        ConfigurationError: ``generate`` cannot be called. In use, as ``SpanJudge``.
 
-    Source:
-        Farquhar et al. 2024, "Detecting hallucinations in large language models using
-        semantic entropy", which asks about each pair separately.
+    Source: Farquhar et al. 2024, semantic entropy, ask about each pair separately.
 
     Example:
         >>> judge = EntailmentJudge(lambda prompt: "1: S S N\n2: S S C\n3: N C S")
@@ -132,11 +128,7 @@ class EntailmentJudge:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts mean the same, a relation that may not be transitive.
-
-        Raises:
-            ScoringError: The request failed, or no verdict is in the reply.
-        """
+        """Return which texts mean the same, a relation that may not be transitive."""
         distinct = distinct_texts(texts)
         same: FloatArray = np.eye(len(distinct))
         if len(distinct) > 1:

@@ -34,12 +34,7 @@ _LONGEST = 6  # characters of a letter with marks around it: **(a).
 
 
 def capital_labels(text: str, /) -> list[str]:
-    """Return the capital letters that are neither an article nor a pronoun, as stand.
-
-    Example:
-        >>> capital_labels("The US: option C, (b) or a river")
-        ['US', 'C', 'b']
-    """
+    """Return the capital letters that are neither an article nor a pronoun."""
     return _LABEL.findall(text) + _OPTION.findall(text)
 
 

@@ -32,11 +32,6 @@ def run_model(
 
     The model is loaded at the first call. Code that comes with it is never run.
 
-    Args:
-        kind: The class of sentence-transformers.
-        name: A name on the Hugging Face Hub, or a folder.
-        work: The function.
-
     Raises:
         MissingExtraError: sentence-transformers is not installed.
         ConfigurationError: The model cannot be loaded.

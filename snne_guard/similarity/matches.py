@@ -23,11 +23,8 @@ _OPTION = re.compile(r"[(\[]?([^\W\d_])[)\]]")
 class Match:
     """A similarity of 0 and 1: whether two texts have the same key.
 
-    It is transitive, so methods that group answers can use it too.
-
-    Args:
-        name: Its name.
-        key: The key of a text. It must depend on the text alone.
+    It is transitive, so methods that group answers can use it too. The key must depend
+    on the text alone.
 
     Example:
         >>> agrees = Match("agrees", lambda text: text.lower().startswith("yes"))
@@ -61,8 +58,7 @@ def normalised_text(text: str, /) -> str:
 
     Characters are normalised (NFKC), dashes and quotes to one kind each. Quotes and
     emphasis are stripped from both ends, sentence-ending marks from the right end. A
-    text that consists of nothing else is kept. Of a single letter in brackets, the
-    letter is kept: A, (A), A. and A) are one option.
+    text that consists of nothing else is kept. A, (A), A. and A) are one option.
 
     Example:
         >>> normalised_text("  “New\u00a0York.” "), normalised_text("?!")

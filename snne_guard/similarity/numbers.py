@@ -93,10 +93,8 @@ def plain_numbers(written: str, /) -> list[str]:
     """Return the number or numbers that digits with marks between them stand for.
 
     Example:
-        >>> plain_numbers("-1,200.50"), plain_numbers("1,5"), plain_numbers("2,3")
-        (['-1200.50'], ['1.5'], ['2.3'])
-        >>> plain_numbers("5.0 percent"), plain_numbers("1,2,3")
-        (['5%'], ['1', '2', '3'])
+        >>> plain_numbers("-1,200.50"), plain_numbers("1,5"), plain_numbers("1,2,3")
+        (['-1200.50'], ['1.5'], ['1', '2', '3'])
     """
     sign, body, suffix = _PARTS.findall(written)[0]
     if _GROUPED.fullmatch(body):
@@ -115,10 +113,6 @@ def with_plain_numbers(text: str, /) -> str:
 
     1 200 is 1200, 7.50 is 7.5 and minus 5 is -5. What follows a name may be a version,
     of which 3.10 is not 3.1.
-
-    Example:
-        >>> with_plain_numbers("From minus 7.50 to 1 200, in Python 3.10")
-        'From -7.5 to 1200, in Python 3.10'
     """
     text = _SPACED.sub(lambda number: number[0].replace(" ", ""), text)
     if _ZEROS.search(text):
@@ -154,12 +148,8 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
         pi, which is not a number's value. Currencies and units are ignored.
 
     Example:
-        >>> stated_number("6 * 3 = 18.0")
-        (Fraction(18, 1), '')
-        >>> stated_number("It cost $1,200.50!")
-        (Fraction(2401, 2), '')
-        >>> stated_number("18 percent"), stated_number("none")
-        ((Fraction(18, 1), '%'), None)
+        >>> stated_number("It cost $1,200.50!"), stated_number("18 percent")
+        ((Fraction(2401, 2), ''), (Fraction(18, 1), '%'))
         >>> stated_number("\\boxed{-\\frac25} of 9"), stated_number("4\\sqrt{3}")
         ((Fraction(-2, 5), ''), None)
     """

@@ -30,15 +30,12 @@ SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
 )
 """The similarities of this library by the name that a guard or ``score`` takes."""
 
-_FAMILIES: Mapping[str, tuple[Callable[[str], Similarity], str]] = MappingProxyType(
-    {
-        "nli": (NLI, DEFAULT_NLI_MODEL),
-        "embedding": (Embedding, ""),
-        "cross_encoder": (CrossEncoder, DEFAULT_CROSS_ENCODER),
-    }
-)
-"""Similarities that a model computes, by the name before the colon, each with its
-default model. The part after the colon names another model."""
+_FAMILIES: Mapping[str, tuple[Callable[[str], Similarity], str]] = {
+    "nli": (NLI, DEFAULT_NLI_MODEL),
+    "embedding": (Embedding, ""),
+    "cross_encoder": (CrossEncoder, DEFAULT_CROSS_ENCODER),
+}
+"""Those of a model, by the name before the colon, each with its default model."""
 
 
 def resolve_similarity(
@@ -58,17 +55,8 @@ def resolve_similarity(
             loaded at first use.
 
     Example:
-        >>> resolve_similarity(None)[0]
-        'content_f1'
         >>> resolve_similarity("nli:microsoft/deberta-base-mnli")[0]
         'nli:microsoft/deberta-base-mnli'
-        >>> resolve_similarity("cosine")
-        Traceback (most recent call last):
-        ...
-        snne_guard.errors.ConfigurationError: expected similarity to be a callable or
-        one of ['content_f1', 'exact', 'normalised', 'numeric', 'rouge_l',
-        'rouge_l_paper', 'nli:MODEL', 'embedding:MODEL', 'cross_encoder:MODEL'], got
-        'cosine'
     """
     if similarity is None:
         similarity = "content_f1"

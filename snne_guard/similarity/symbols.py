@@ -122,8 +122,6 @@ def notation(text: str, /) -> str:
     Example:
         >>> notation("ln(x+1)."), notation("x - 3 = 5"), notation("It is f(x)")
         ('ln(x+1)', 'x - 3=5', '')
-        >>> notation("AT&T (USA) grew by 5%")
-        ''
     """
     code = bool(_SQL.match(text)) or (
         "\n" in text and _are_rows(text.strip().split("\n"))

@@ -80,12 +80,7 @@ _AMOUNT = re.compile(
 def rouge_tokens(text: str, /) -> list[str]:
     """Cut a text as rouge-score does without a stemmer: lower case, ``[a-z0-9]+``.
 
-    Source:
-        ``rouge_score/tokenize.py`` of rouge-score 0.1.2.
-
-    Example:
-        >>> rouge_tokens("Don't say São Paulo, say -5%!")
-        ['don', 't', 'say', 's', 'o', 'paulo', 'say', '5']
+    Source: ``rouge_score/tokenize.py`` of rouge-score 0.1.2.
     """
     # Lower case first: the KELVIN SIGN becomes an ASCII letter by it.
     lowered = text if text.isascii() else text.lower()
@@ -95,20 +90,12 @@ def rouge_tokens(text: str, /) -> list[str]:
 def unicode_tokens(text: str, /) -> list[str]:
     """Cut a text into words of any script, whole numbers and symbols.
 
-    On plain English words it gives what ``rouge_tokens`` gives. The rules are in
-    the documentation of this module.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        The tokens in order; none for a blank text.
+    On plain English words it gives what ``rouge_tokens`` gives; the rules are those of
+    this module. A blank text has no tokens.
 
     Example:
-        >>> unicode_tokens("At -5 °C, 1,200 cafés don't open.")
-        ['at', '-5', '°', 'c', '1200', 'cafés', 'don', 't', 'open']
-        >>> unicode_tokens("C++ costs $5, 50 % less: f(x) = 2")
-        ['c++', 'costs', '5', '$', '50%', 'less', 'f', '(', 'x', ')', '=', '2']
+        >>> unicode_tokens("At -5 °C, C++ costs $1,200: don't.")
+        ['at', '-5', '°', 'c', 'c++', 'costs', '1200', '$', 'don', 't']
     """
     if is_plain(text):
         tokens = rouge_tokens(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import Any, NamedTuple
 
 from snne_guard.errors import MissingExtraError
@@ -102,26 +102,18 @@ def cut(text: str, /) -> list[Part]:
         whole = _trimmed(text, start, end)
         if kind in _CODE:
             parts.append(whole)
-        else:
-            pieces = [whole]
-            if kind != "tr_open":
-                lines_of = _lines(text, whole)
-                pieces = [
-                    each
-                    for line in lines_of
-                    for each in _sentences(text, line, segment)
-                ]
-            parts += [part for piece in pieces for part in _bounded(text, piece)]
+            continue
+        pieces = [whole]
+        if kind != "tr_open":
+            lines_of = _lines(text, whole)
+            pieces = [s for line in lines_of for s in _sentences(text, line, segment)]
+        parts += [part for piece in pieces for part in _bounded(text, piece)]
     return [part for part in parts if any(map(str.isalnum, text[slice(*part)]))]
 
 
 @cache
 def cutters() -> tuple[Any, Any]:
-    """Return what reads blocks of Markdown, and what cuts a paragraph into sentences.
-
-    Raises:
-        MissingExtraError: One of them is not installed.
-    """
+    """Return what reads blocks of Markdown, and what cuts prose into sentences."""
     try:
         from markdown_it import MarkdownIt
         from sentencex import segment
@@ -136,12 +128,7 @@ def cutters() -> tuple[Any, Any]:
 
 
 def plain(text: str, /) -> str:
-    """Return what a part says without its Markdown; code stays as it is.
-
-    Example:
-        >>> plain("> **Paris** is [the capital](https://example.com)")
-        'Paris is the capital'
-    """
+    """Return what a part says without its Markdown; code stays as it is."""
     if text.startswith(("```", "~~~")):
         return text
     bare = _LINK.sub(r"\1", text).replace("|", " ")
@@ -172,11 +159,8 @@ def _lines(text: str, whole: Part) -> list[Part]:
     ]
     if sum(labelled) <= 1 and not (all(begins) and all(map(_SHORT.fullmatch, bare))):
         return [whole]
-    starts = [*accumulate((len(line) + 1 for line in lines), initial=whole.start)]
-    firsts = [
-        starts[0],
-        *(at for at, new in zip(starts[1:-1], begins[1:], strict=True) if new),
-    ]
+    starts = accumulate((len(line) + 1 for line in lines[:-1]), initial=whole.start)
+    firsts = compress(starts, [True, *begins[1:]])
     return [_trimmed(text, *pair) for pair in pairwise([*firsts, whole.end])]
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError
 from snne_guard.types import ContextFrom
+from snne_guard.views import field_of, role_of
 
 _TOOL_MESSAGES: Final = "tool_messages"
 CLIENT: Final = "client"
 """The option ``context`` where only what comes with a call counts."""
 
-_ASKING = frozenset({"human", "user"})
 _RETURNING = frozenset({"tool", "function", "function_call_output"})
 
 
 def source_of(option: object, /) -> ContextFrom:
     """Return where documents come from by the option ``context``."""
-    if option == _TOOL_MESSAGES:
-        return _TOOL_MESSAGES
-    if option == CLIENT:
-        return CLIENT
+    if option in (_TOOL_MESSAGES, CLIENT):
+        return option
     return "function" if callable(option) else "text"
 
 
@@ -39,10 +37,7 @@ def documents_of(
 ) -> str | None:
     """Return the documents that the model was given, None if unknown.
 
-    Args:
-        option: The option ``context`` of a guard.
-        messages: The conversation.
-        given: What came with this call, which takes the place of the option.
+    What came with this call takes the place of the option ``context``.
 
     Raises:
         ConfigurationError: They are neither a text nor a list of texts.
@@ -57,58 +52,39 @@ def documents_of(
 
 
 def context_text(given: object, /) -> str | None:
-    r"""Return documents as one text, None where there are none.
-
-    Args:
-        given: A text, or a list of texts or of objects with ``page_content``.
+    """Return a text, or a list of texts or Documents, as one text.
 
     Raises:
-        ConfigurationError: It is something else.
-
-    Example:
-        >>> context_text(["It is oak.", "It is old."])
-        'It is oak.\n\nIt is old.'
+        ConfigurationError: It is something else, and not None.
     """
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, list | tuple):
-        found = [getattr(each, "page_content", each) for each in given]
-        texts = [text for text in found if isinstance(text, str)]
-        if len(texts) == len(found):
+        texts: list[Any] = [getattr(each, "page_content", each) for each in given]
+        if all(isinstance(text, str) for text in texts):
             return "\n\n".join(texts)
-    msg = (
-        "expected the context to be a text, or a list of texts or Documents, got "
-        f"{type(given).__name__}"
-    )
+    msg = "expected the context to be a text, or a list of texts or Documents, got "
+    msg += type(given).__name__
     raise ConfigurationError(msg)
 
 
 def tool_texts(messages: Sequence[Any], /) -> list[str]:
-    """Return what tools returned since the user's last message, without errors.
-
-    Args:
-        messages: Of LangChain, or of a request to OpenAI's API.
-    """
+    """Return what tools returned since the user's last message, without errors."""
     texts: list[str] = []
     for message in reversed(messages):
-        role = _of(message, "role") or _of(message, "type")
-        if role in _ASKING:
+        role = role_of(message)
+        if role == "user":
             break
-        if role in _RETURNING and _of(message, "status") != "error":
-            texts.insert(0, _text(_of(message, "content") or _of(message, "output")))
+        if role in _RETURNING and field_of(message, "status") != "error":
+            said = field_of(message, "content") or field_of(message, "output")
+            texts.insert(0, _text(said))
     return texts
-
-
-def _of(message: object, name: str) -> Any:  # noqa: ANN401 - of any framework
-    if isinstance(message, Mapping):
-        return message.get(name)
-    return getattr(message, name, None)
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - a text or blocks
     if isinstance(content, list | tuple):
         return "\n".join(
-            each if isinstance(each, str) else str(_of(each, "text") or "")
+            each if isinstance(each, str) else str(field_of(each, "text") or "")
             for each in content
         )
     return content if isinstance(content, str) else ""

@@ -34,13 +34,7 @@ _ENOUGH = 3
 
 
 class Support(NamedTuple):
-    """What documents say of a part of an answer.
-
-    Attributes:
-        grounded: How far they support it, in [0, 1]; None where words cannot tell.
-        missing: Where numbers and names stand that are nowhere in them: start and end
-            in the answer.
-    """
+    """How far documents support a part of an answer, and which words they lack."""
 
     grounded: float | None
     missing: tuple[tuple[int, int], ...]
@@ -68,12 +62,7 @@ def ground(
         parts: The parts of the answer; None cuts it.
 
     Raises:
-        InputError: What grounds gave something else than a number in [0, 1] for each
-            part.
-
-    Example:
-        >>> ground("It is oak. It is red.", "The lamp: it is oak.")[0].grounded
-        1.0
+        InputError: What grounds did not give a number in [0, 1] for each part.
     """
     parts = cut(answer) if parts is None else parts
     texts = [answer[start:end] for start, end in parts]
@@ -94,10 +83,7 @@ def ground(
 
 
 def weakest(supports: Sequence[Support]) -> float | None:
-    """Return how far an answer is grounded: as far as its least supported part.
-
-    None where it has no part, or one without a number.
-    """
+    """Return the least support of a part; None without parts, or for one unknown."""
     numbers = [support.grounded for support in supports]
     known = [number for number in numbers if number is not None]
     return min(known) if known and len(known) == len(numbers) else None
@@ -114,12 +100,7 @@ def with_support(spans: Sequence[Span], supports: Sequence[Support]) -> list[Spa
 
 
 def resolve_grounding(grounding: object, /) -> tuple[str, Grounding | None]:
-    """Return the name of what grounds, and its function; None for words and the judge.
-
-    Raises:
-        ConfigurationError: There is no such option.
-        MissingExtraError: What runs such models is not installed.
-    """
+    """Return what grounds by name and function; None for words and the judge."""
     if isinstance(grounding, str):
         if grounding in {"words", "judge"}:
             return grounding, None

@@ -38,9 +38,6 @@ def word_match(
     Returns:
         ``(m, k)`` float64 in [0, 1].
 
-    Source:
-        This library.
-
     Example:
         >>> text = "Ida Frick was born in Bern. She died in 1907."
         >>> word_match(["She was born in Bern.", "She died in 1911."], [text]).round(2)
@@ -92,7 +89,14 @@ def nearest_windows(
     wanted: Sequence[str], text: str, asked: Collection[str] = ()
 ) -> list[str]:
     """Return that window of a text for each part which shares most words with it."""
-    windows = _windows(text) or [text]
+    windows: list[str] = []
+    begin = None
+    for start, end in cut(text):  # of whole sentences
+        if begin is None or end - begin > _WINDOW:
+            begin = start
+            windows.append("")
+        windows[-1] = text[begin:end]
+    windows = windows or [text]
     pieces = _Pieces(windows)
     return [windows[pieces.nearest(WeighedWords(part), asked)] for part in wanted]
 
@@ -150,15 +154,3 @@ def _weights(wanted: WeighedWords, asked: Collection[str]) -> dict[str, int]:
         word: min(weight, ASKED) if word in asked else weight
         for word, weight in wanted.weights.items()
     }
-
-
-def _windows(text: str) -> list[str]:
-    """Return a text in windows of whole sentences."""
-    windows: list[str] = []
-    begin = None
-    for start, end in cut(text):
-        if begin is None or end - begin > _WINDOW:
-            begin = start
-            windows.append("")
-        windows[-1] = text[begin:end]
-    return windows

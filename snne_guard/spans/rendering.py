@@ -48,11 +48,9 @@ def render_marks(
         'Oak. [?] Elm.'
     """
     check_choice(form, get_args(MarkedForm), what="form")
-    escapes: dict[str, Callable[[str], str]] = {
-        "html": html.escape,
-        "terminal": partial(printable, lines=True),
-    }
-    escape = escapes.get(form, str)
+    escape: Callable[[str], str] = html.escape if form == "html" else str
+    if form == "terminal":
+        escape = partial(printable, lines=True)
     if threshold is None and min_grounded is None:
         msg = "expected a threshold or min_grounded, got none"
         raise ConfigurationError(msg)

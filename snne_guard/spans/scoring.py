@@ -89,26 +89,17 @@ def score_spans(
     matches = compare(pieces, texts, question=question)
     shape = (len(parts), len(texts))
     matrix = as_numbers(matches, what="matches", shape=shape, least=0, most=1)
-    spans = [
-        Span(
-            start=part.start,
-            end=part.end,
-            uncertainty=_uncertainty(row),
-            supported=int((row > _HALF).sum()),
-        )
-        for part, row in zip(parts, matrix, strict=True)
-    ]
+    spans: list[Span] = []
+    for (start, end), row in zip(parts, matrix, strict=True):
+        u, supported = _uncertainty(row), int((row > _HALF).sum())
+        spans.append(Span(start=start, end=end, uncertainty=u, supported=supported))
     if context is None:
         return spans
     return with_support(spans, ground(answer, context, by=by, parts=parts))
 
 
 def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
-    """Return what a similarity option of ``score_spans`` means.
-
-    Raises:
-        ConfigurationError: There is no such option.
-    """
+    """Return what a similarity option of ``score_spans`` means."""
     if similarity is None:
         return word_match
     given: Any = similarity
@@ -152,16 +143,11 @@ def calibrate_spans(
             ``Threshold.for_error_rate``, too.
 
     Example:
-        >>> rows = [
-        ...     {
-        ...         "id": str(number),
-        ...         "main_answer": "It is oak.",
-        ...         "sentences": ["It is oak."],
-        ...         "sentence_labels": [number % 2],
-        ...         "samples": ["It is oak." if number % 2 else "It is elm."],
-        ...     }
-        ...     for number in range(200)
-        ... ]
+        >>> oak, elm = "It is oak.", "It is elm."
+        >>> row = {"main_answer": oak, "sentences": [oak]}
+        >>> right = row | {"samples": [oak], "sentence_labels": [1]}
+        >>> wrong = row | {"samples": [elm], "sentence_labels": [0]}
+        >>> rows = [{"id": n, **(right if n % 2 else wrong)} for n in range(200)]
         >>> calibrate_spans(rows, alpha=0.1).status
         'certified'
     """
@@ -180,13 +166,8 @@ def calibrate_spans(
 def labelled_spans(
     row: Mapping[str, Any], *, similarity: str | SpanSimilarity | None = None
 ) -> tuple[list[Span], Sequence[Any]]:
-    """Return the sentences of a recording that is labelled by sentence, and the labels.
-
-    Raises:
-        InputError: A field is missing, or labels do not fit the sentences.
-    """
-    missing = [name for name in _FIELDS if name not in row]
-    if missing:
+    """Return the sentences of a recording, and the label of each."""
+    if missing := [name for name in _FIELDS if name not in row]:
         msg = f"expected the field {missing[0]!r} in every recording"
         raise InputError(msg)
     sentences, labels = row["sentences"], row["sentence_labels"]

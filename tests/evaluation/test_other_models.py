@@ -12,9 +12,12 @@ import pytest
 from snne_guard.cost import Cost, Prices, RequestCost
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation import Recording, calibrate, evaluate
-from snne_guard.evaluation.joining import OtherRecording
 from snne_guard.evaluation.recipes import Recipe, RecipeComparison
-from snne_guard.evaluation.recorded_calls import drawn_fields, recorded_replies
+from snne_guard.evaluation.recorded_calls import (
+    OtherRecording,
+    drawn_fields,
+    recorded_replies,
+)
 from snne_guard.evaluation.replaying import score_recordings
 from snne_guard.evaluation.scoring import score_recording
 from snne_guard.scorers import score

@@ -176,8 +176,8 @@ def test_the_dashboard_asks_for_what_metrics_print() -> None:
     given: dict[str, Any] = {"decision": "accept", "uncertainty": 0.5, "cost": cost}
     call = Assessment(id="1", answer=Reply(text="a", model="m"), **given)
     metrics.count("p", call, key="a")
-    metrics.upstream_error(502)
-    metrics.responded("/v1/responses", 200)
+    metrics.upstream_errors.labels(502).inc()
+    metrics.responses.labels("/v1/responses", 200).inc()
     printed: dict[str, set[str]] = {}
     for line in metrics.text().splitlines():
         if not line.startswith("#"):

@@ -96,7 +96,7 @@ def test_u_seconds_tokens_money_and_upstream_errors_are_summed() -> None:
     )
     unscored = assessment(cost=cost, uncertainty=None, decision="unscored")
     metrics = counted(assessment(cost=cost), unscored)
-    metrics.upstream_error(502)
+    metrics.upstream_errors.labels(502).inc()
     read = samples(metrics)
     kinds = ("prompt", "cached", "completion", "reasoning")
     tokens = [read["tokens_total", "", kind, "other", "p"] for kind in kinds]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections import Counter
@@ -17,7 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.cli.support import run
+from snne_guard.evaluation.decision_log import logged_recordings
+from tests.cli.support import apart, run
 from tests.server.support import Running, echo, key, port_of, process, serving
 from tests.support.openai_server import APART, CHAT, Answer, Asked, Server
 
@@ -194,6 +196,8 @@ def test_sighup_reads_the_file_anew_or_keeps_the_old_one(
             config(upstream, "a", more='host = "0.0.0.0"'): "host was",
             config(upstream): "no key any more, needs a restart",
             good.replace("threshold = 0.2", 'calibration = "none"'): "none: No such",
+            good.replace("threshold = 0.2", "prices = 5"): "prices to be a table",
+            good.replace("threshold = 0.2", 'other_models = "m"'): "to be a list",
         }
         for text, told in broken.items():
             message = reloaded(text)
@@ -247,6 +251,8 @@ def test_a_full_disk_fails_no_call_and_is_counted(upstream: Server) -> None:
         (("--config", "/none/serve.toml"), "--config names: No such file"),
         (("--upstream", "api.openai.com/v1"), "expected a URL such as https://api"),
         (("--on-uncertain", "fallback", "--threshold", "0.4"), "--fallback MODEL"),
+        (("--log-texts",), "log_texts has no effect without decision_log"),
+        (("--admin-host", "0.0.0.0"), "has no effect without admin_port"),  # noqa: S104
         (("--log-format", "xml"), "log_format: Input should be 'text' or 'json'"),
         (("--log-level", "loud"), "log_level: Input should be 'debug', "),
         (("--drain-seconds", "-1"), "drain_seconds: Input should be greater than"),
@@ -295,6 +301,22 @@ def test_standard_output_is_a_log_and_texts_are_there_only_if_asked_for(
     assert first["settings"]["answer_temperature"] == 0.3
     assert first["drawn"]["finish_reasons"] == ["stop"] * 3
     assert len(first["token_logprobs"]) == 2
+
+
+def test_documents_of_a_client_are_logged_with_the_other_texts(
+    upstream: Server, log: Path
+) -> None:
+    policy = {"context": "client", "threshold": 0.4, "min_grounded": 0.5, "n": 2}
+    asked = body("x", snne_guard_context=["Paris is the answer."])
+    for texts in (False, True):
+        fields = {"decision_log": str(log), "log_texts": texts}
+        with serving(upstream.url, policy=policy, **fields) as running:
+            assert running.post(json=asked).status_code == 200
+    plain, whole = rows(log)
+    assert "context" not in plain
+    assert whole["grounded"] == plain["grounded"] == 1
+    (recording,) = logged_recordings(log)
+    assert recording.context == "Paris is the answer."
 
 
 def test_each_line_is_of_the_call_and_key_that_it_names(
@@ -357,6 +379,14 @@ def test_the_admin_port_is_scraped_by_others_only_where_it_was_said(
             assert "the admin port" in about["live page and metrics"]
             server.send_signal(signal.SIGTERM)
             until(partial(stopping, admin))
+
+
+def test_a_server_without_its_admin_port_does_not_start(upstream: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        found = apart("serve", "--upstream", upstream.url, "--admin-port", port)
+    assert found.returncode == 2
+    assert f"cannot listen on the admin port 127.0.0.1:{port}" in found.stderr
 
 
 def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
@@ -490,6 +520,18 @@ def test_text_logs_are_lines_for_people(upstream: Server) -> None:
     (line, *_) = [each for each in text.splitlines() if "status=503" in each]
     assert "request_id=mine/1" in line
     assert " error request failed " in text
+
+
+def test_a_refused_policy_is_logged_with_its_key(
+    upstream: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "snne_guard.server")
+    head = {"authorization": "Bearer a", "x-snne-guard-policy": "none"}
+    with serving(upstream.url, keys={"a": key("a")}) as running:
+        assert running.post(json=CHAT, headers=head).status_code == 403
+    (line,) = [each for each in caplog.records if each.message == "request"]
+    fields: Any = vars(line)["fields"]
+    assert (fields["key"], fields["status"]) == ("a", 403)
 
 
 def test_an_upstream_that_is_not_there_is_named() -> None:

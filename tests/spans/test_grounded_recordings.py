@@ -180,7 +180,7 @@ def test_calibrate_declares_the_limit(tmp_path: Path) -> None:
         *("--min-grounded", "0.5", "--context-from", "tool_messages"),
     )
     assert found.exit_code == 0, found.output
-    assert "40 for ungrounded" in found.output
+    assert "40 of 120 answers can never be accepted: ungrounded" in found.output
     made = Calibration.load(out).guard_options()
     assert (made["min_grounded"], made["grounding"]) == (0.5, "words")
     with Server(always(ANSWER)) as server:
