@@ -218,7 +218,7 @@ class GuardSettings:
     def price_of(
         self, cost: Cost, /, *, model: str | None, other: bool = False
     ) -> float | None:
-        """Return what a model's tokens cost, None where its price is unknown.
+        """Return the price of a model's tokens, None if it is unknown.
 
         Args:
             cost: What it took.
@@ -234,12 +234,12 @@ class GuardSettings:
         return None if prices is None else prices.of(cost)
 
     def similarity_for(self, method: Method, /) -> str | Similarity:
-        """Return what a method compares replies with."""
+        """Return the similarity that a method compares replies with."""
         given = self.similarity
         return method.default_similarity if given is None else given
 
     def settings_of_call(self, given: object, /) -> dict[str, str]:
-        """Return what a calibration compares of the documents that came with a call."""
+        """Return the settings of a call's documents that a calibration compares."""
         own = given is not None and self.min_grounded is not None
         return {"context_from": CLIENT} if own else {}
 

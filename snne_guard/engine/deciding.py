@@ -17,7 +17,7 @@ from snne_guard.types import Assessment, Score
 
 
 def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
-    """Return what becomes of the answer."""
+    """Return the decision on the answer."""
     policy, score = call.settings.policy, call.score
     if not policy.decides:
         call.note("no_threshold")
@@ -64,7 +64,7 @@ def _decisive(call: CallState, score: Score) -> float | None:
 
 
 def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
-    """Return what a calibration says of an answer that it covers."""
+    """Return the verdict of a calibration on an answer that it covers."""
     calibration, u = call.settings.calibration, score.uncertainty
     if not isinstance(calibration, Calibration) or u is None:
         return {}
@@ -73,7 +73,7 @@ def _guarantees(call: CallState, score: Score) -> dict[str, Any]:
 
 
 def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
-    """Return what the user's ``on_uncertain`` decides, and what it gives instead."""
+    """Return the decision of the user's ``on_uncertain`` and its own answer."""
     on_uncertain: Any = call.settings.on_uncertain
     chosen = on_uncertain(call.assess(verdict.decision))
     if not isinstance(chosen, str):
@@ -112,7 +112,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
 
 
 def _error(call: CallState, assessment: Assessment) -> Exception:
-    """Return what stands for an answer that is withheld by ``"raise"``."""
+    """Return the error for an answer that is withheld by ``"raise"``."""
     if assessment.score is None and call.settings.on_error == "raise":
         needed = call.settings.enough_replies
         msg = (
@@ -131,7 +131,7 @@ def _error(call: CallState, assessment: Assessment) -> Exception:
 
 
 def uncertain_answer_error(assessment: Assessment, /) -> UncertainAnswerError:
-    """Return what is raised in place of an answer that is withheld."""
+    """Return the error that is raised in place of a withheld answer."""
     u = assessment.uncertainty
     if "ungrounded" in assessment.reasons:
         why = "is not grounded in its documents"

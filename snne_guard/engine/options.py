@@ -142,7 +142,7 @@ def _counts(name: str, value: object) -> bool:
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what options say that an answer is drawn with, by a calibration's names.
+    """Return the options of an answer's draw, by a calibration's names.
 
     Example:
         >>> answer_settings({"model": "m", "max_new_tokens": 9, "stop": "."})

@@ -55,7 +55,7 @@ class Draw:
         return self.view is not None and self.view.extract is not None
 
     def conversation(self, messages: Sequence[Any], /) -> list[Any]:
-        """Return what is said to the model.
+        """Return the messages that the model gets.
 
         Args:
             messages: The user's conversation.
@@ -68,7 +68,7 @@ class Draw:
         return turns + [{"role": role, "content": text} for role, text in further]
 
     def added(self, taken: Collection[str], /) -> frozenset[str]:
-        """Return which of the parameters that a provider takes the guard adds."""
+        """Return the parameters that the guard adds, of those that a provider takes."""
         adds = {
             "n": self.n > 1,
             "logprobs": self.logprobs,

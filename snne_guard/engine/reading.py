@@ -33,7 +33,7 @@ def read_reply(
     model: str | None = None,
     response_id: str | None = None,
 ) -> Reply:
-    """Return what is compared of a reply.
+    """Return the parts of a reply that are compared.
 
     Args:
         text: What it says, a reasoning block at the start included.
@@ -83,7 +83,7 @@ _CACHE_WRITES = (
 
 
 def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
-    """Return what one request took, whatever number of replies it brought.
+    """Return the cost of one request, whatever number of replies it brought.
 
     Some servers count one reply only, or none: the cost is a lower bound then.
 
@@ -387,7 +387,7 @@ def read_logprobs(
 
 
 def _bytes(token: Mapping[str, Any], name: str) -> bytes:
-    """Return what a token stands for; OpenAI escapes parts of characters in names."""
+    """Return the bytes of a token; OpenAI escapes parts of characters in names."""
     given = token.get("bytes")
     if isinstance(given, Sequence) and given and not isinstance(given, str):
         try:
@@ -398,7 +398,7 @@ def _bytes(token: Mapping[str, Any], name: str) -> bytes:
 
 
 def _find(tokens: Sequence[bytes], text: str) -> slice | None:
-    """Return which tokens make up a text, None where they spell another one."""
+    """Return the slice of tokens that makes up a text, None if they spell another."""
     parts = [_SPACE.sub(b"", token) for token in tokens]
     wanted = _SPACE.sub(b"", text.encode(errors="replace"))
     if not wanted:

@@ -201,7 +201,7 @@ def _improbable(group: Sequence[Reply], drawn: int) -> bool:
 
 
 def _problem(reply: Reply, *, tool_calls_allowed: bool) -> str | None:
-    """Return why a reply cannot be compared, as the stem of a reason code."""
+    """Return the stem of the reason code for a reply that cannot be compared."""
     if reply.refused:
         return "refused"
     if reply.tool_calls is not None and not tool_calls_allowed:
@@ -212,7 +212,7 @@ def _problem(reply: Reply, *, tool_calls_allowed: bool) -> str | None:
 
 
 def compared_text(reply: Reply) -> str:
-    """Return what is compared of a reply: its text, its calls, or both as JSON."""
+    """Return the part of a reply to compare: its text, its calls, or both as JSON."""
     if reply.tool_calls is None:
         return reply.text
     if not reply.text.strip():

@@ -37,7 +37,7 @@ class GuardState:
         self._warned = False
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
-        """Return what the user asks in a call.
+        """Return the user's question in a call.
 
         Args:
             chosen: The question as the application gives it, None if it does not.

@@ -76,7 +76,7 @@ class GuardedCalls(BaseChatModel):
         *,
         answer: AIMessage | str | None = None,
     ) -> tuple[Request, LangChainSender]:
-        """Return what a driver needs to carry out a call.
+        """Return the parts that a driver needs to carry out a call.
 
         Args:
             messages: The conversation.

@@ -57,7 +57,7 @@ def engine_request(
     run: Run = None,
     answer: AIMessage | str | None = None,
 ) -> Request:
-    """Return what the engine is asked in one call.
+    """Return the engine's request for one call.
 
     Args:
         inside: The guarded model, with the options of the call.
@@ -113,7 +113,7 @@ def engine_request(
 def _lacking(
     levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return what is bound to the guarded model and not to another one."""
+    """Return the options bound to the guarded model and not to the other one."""
     tools = [any(level.get("tools") for level in each) for each in (levels, others)]
     schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
     found = {"tools": tools, "schema": schema}
@@ -125,7 +125,7 @@ def _response(message: AIMessage) -> Response:
 
 
 def _of_call(run: Run, name: str) -> object:
-    """Return what the application gives for one call by its metadata."""
+    """Return the value that the application gives a call in its metadata."""
     return None if run is None else (run.metadata or {}).get(name)
 
 

@@ -22,7 +22,7 @@ AnyRunnable: TypeAlias = Runnable[Any, Any]
 def guarded_chain(
     model: ChatRunnable, bind: Callable[..., AnyRunnable], schema: Any, **options: Any
 ) -> AnyRunnable | None:
-    """Return what a model makes of ``with_structured_output``, its first step guarded.
+    """Return a model's chain for structured output, its first step guarded.
 
     Args:
         model: The guarded model, perhaps in wrappers.

@@ -69,7 +69,7 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
 
 
 def request_to(request: ApiRequest, model: str, *, client: Any) -> ApiRequest:  # noqa: ANN401 - of either kind
-    """Return what another model is asked: the conversation, and the answer's form.
+    """Return the other model's request: the conversation and the answer's form.
 
     Its limit of tokens and what ends its answer are left out where it does not take
     them.

@@ -88,7 +88,7 @@ class StreamEnd:
         self._held: list[Any] = []
 
     def pass_on(self, item: object) -> list[Any]:
-        """Return what the application gets for an item of the driver's stream.
+        """Return the application's events for an item of the driver's stream.
 
         Args:
             item: A part of the answer, or the outcome, which comes last.
@@ -108,7 +108,7 @@ class StreamEnd:
 
 
 def parts_of(request: ApiRequest, answer: ApiObject) -> list[Any]:
-    """Return what is delivered as the parts of a stream, the last with the assessment.
+    """Return an answer as the parts of a stream, the last with the assessment.
 
     Args:
         request: What was asked.
