@@ -85,7 +85,10 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 docs: $(DOCS)/.docs ## Build the site into site/; a warning is an error
 	@$(DOCS)/bin/mkdocs build --strict
 
-pictures: $(VENV)/.test ## Draw the example report of the docs anew
+pictures: $(VENV)/.test ## Draw the pictures and the example report of the docs anew
+	@$(BIN)/snne-guard demo --save-svg docs/demo.svg
+	@$(BIN)/snne-guard ask "Who wrote the novel The Lighthouse of Varn?" \
+		--threshold 0.5 --on-uncertain refuse --save-svg docs/ask.svg || test $$? = 3
 	@$(BIN)/snne-guard evaluate examples/calibration/recording.jsonl --grader contains \
 		--methods "snne,snne[rouge_l],dse[exact]" --max-error 0.2 --at-coverage 0.4 \
 		--report docs/report.html --show-texts

@@ -28,4 +28,6 @@ class Docstrings(griffe.Extension):
 def _as_mathml(formula: re.Match[str]) -> str:
     if formula["inline"]:
         return convert(formula["inline"])
-    return convert(dedent(formula["block"]).strip(), display="block") + "\n"
+    drawn = convert(dedent(formula["block"]).strip(), display="block")
+    # A phone scrolls a long formula, not the page.
+    return f'<div style="overflow-x: auto">{drawn}</div>\n'

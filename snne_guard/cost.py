@@ -117,7 +117,7 @@ class Prices:
     cache_creation: float | None = None
 
     def of(self, cost: Cost, /) -> float:
-        """Return what the tokens of a call cost."""
+        """Return the price of the tokens of a call."""
         cached = self.prompt if self.cached is None else self.cached
         written = self.prompt if self.cache_creation is None else self.cache_creation
         special = cost.cached_tokens + cost.cache_creation_tokens

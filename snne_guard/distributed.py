@@ -165,7 +165,7 @@ def record_file(run: RecordingRun, **options: Any) -> None:  # noqa: ANN401 - of
 def recorded_settings(
     guard: SNNEGuard, *, messages: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return how a guard draws, as each line of a recording has it."""
+    """Return the settings by which a guard draws, as a recording has them."""
     from snne_guard.langchain.wrappers import ModelTree
 
     tree = ModelTree(guard.guarded)

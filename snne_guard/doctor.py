@@ -142,7 +142,7 @@ def compare_words(
 
 
 def _tried(sender: Sender, draw: Draw) -> Response | Exception:
-    """Return what a request brings; that it fails is a finding."""
+    """Return the response to a request, or its error: a failure is a finding."""
     try:
         return sender.send(draw)
     except Exception as error:  # noqa: BLE001 - as said above

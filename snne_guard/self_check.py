@@ -111,7 +111,7 @@ class SelfCheck:
 
 
 def form_of(prompt: str, /) -> Form | None:
-    """Return what a prompt asks for, None where that is neither."""
+    """Return the form that a prompt asks for, None if it is neither."""
     if {"yes", "no"} <= {*_words(prompt)}:
         return "yes_no"
     return "number" if {"0", "100"} <= {*re.findall(r"\d+", prompt)} else None

@@ -212,7 +212,7 @@ class GuardSettings:
     def price_of(
         self, cost: Cost, /, *, model: str | None, other: bool = False
     ) -> float | None:
-        """Return what a model's tokens cost, None where its price is unknown.
+        """Return the price of a model's tokens, None if it is unknown.
 
         Where ``prices`` names no model, it is the price of the guarded one alone.
         """
@@ -267,7 +267,7 @@ class GuardSettings:
                 )
                 raise ConfigurationError(msg)
         for name in self.other_models:
-            _check_kind(name, str, what="the name of an other model")
+            _check_kind(name, str, what="the name of another model")
         self._set("other_models", tuple(self.other_models))
         if len({*self.other_models}) < len(self.other_models):
             names = ", ".join(self.other_models)

@@ -66,7 +66,7 @@ REASONS: dict[str, str] = {
     "truncated_samples": "a sample that was cut off was left out",
     "tool_call_samples": "a sample that calls tools was left out",
     "mixed_models": "not all replies of the guarded model came from the same model",
-    "other_model_failed": "an other model gave no reply that could be compared",
+    "other_model_failed": "another model gave no reply that could be compared",
     "too_few_samples": "fewer than min_replies replies could be scored",
     "view_unreadable": "a sample drawn in a view has no final answer, or no text",
     "self_check_unknown": "the self-check failed or is not clear, and counts as 0.5",

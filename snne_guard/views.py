@@ -174,7 +174,7 @@ def field_of(message: object, name: str) -> Any:  # noqa: ANN401 - whatever is t
 
 
 def role_of(message: object) -> object:
-    """Return who says a message, with "user" and "assistant" for LangChain's names."""
+    """Return the speaker of a message; "user" and "assistant" for LangChain's names."""
     role = field_of(message, "role") or field_of(message, "type")
     return {"human": "user", "ai": "assistant"}.get(str(role), role)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LettuceDetect:
-    """Says how far documents support sentences, by a ``HallucinationDetector``.
+    """The support of documents for sentences, by a ``HallucinationDetector``.
 
     A sentence is as doubtful as the most certain of the spans that the detector finds
     in it. What does not fit into its model is cut off by it, so give it the passages

@@ -188,7 +188,7 @@ class GuardedModel(WrapperModel):
     def _delivered(
         self, outcome: Outcome, params: ModelRequestParameters
     ) -> ModelResponse:
-        """Return what is delivered in the place of an answer, or the answer."""
+        """Return the answer, or the text that is delivered in its place."""
         if outcome.delivery == "replacement":
             given = outcome.replacement
             if not isinstance(given, ModelResponse):

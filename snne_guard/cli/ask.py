@@ -83,7 +83,7 @@ def ask(
 
 
 def _record(question: str, assessment: Assessment) -> dict[str, Any]:
-    """Return what --json prints; the answer is null where it was withheld."""
+    """Return the object that --json prints; a withheld answer is null."""
     answer = None if assessment.decision == "refuse" else assessment.answer
     matrix = assessment.matrix
     return {

@@ -50,7 +50,7 @@ def page(picture: Path | None, *, title: str) -> Iterator[Console]:
 
 
 def source(name: str) -> str | BinaryIO:
-    """Return what to read: the file, or standard input for ``-``."""
+    """Return the file to read, standard input for ``-``."""
     return sys.stdin.buffer if name == "-" else name
 
 
@@ -91,7 +91,7 @@ def in_shard(rows: Iterable[Row], shard: str | None) -> Iterator[Row]:
 
 
 def lines_in(path: str | Path) -> int | None:
-    """Return how many lines a file has, None for standard input."""
+    """Return the number of lines of a file, None for standard input."""
     if path == "-":
         return None
     with Path(path).open("rb") as lines:

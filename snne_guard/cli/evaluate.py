@@ -150,7 +150,7 @@ def _require_methods(evaluation: Evaluation) -> None:
 def _parts(
     evaluation: Evaluation, others: Sequence[OtherRecording]
 ) -> Iterator[str | Table]:
-    """Yield what is printed on a recording: lines and tables."""
+    """Yield the printed parts of a recording: lines and tables."""
     right = "" if evaluation.accuracy is None else f", {evaluation.accuracy:.1%} right"
     answer = "with" if evaluation.include_answer else "without"
     yield evaluation.name
@@ -214,7 +214,7 @@ _COSTS = {
 
 
 def _recipe_parts(compared: RecipeComparison) -> Iterator[str | Table]:
-    """Yield what each recipe finds and costs, and which one is best."""
+    """Yield the gain and cost of each recipe, and the name of the best."""
     recipes, questions = compared.recipes, sum(compared.thirds)
     shown = [name for name in _COSTS if any(getattr(r.cost, name, 0) for r in recipes)]
     rows: list[list[str]] = []

@@ -94,7 +94,7 @@ def _served(
 
 
 def model_in_words(name: str) -> str:
-    """Return what a model is called where it is asked."""
+    """Return the name of a model for a message to the user."""
     toy = "the embedded SmolLM2-135M, a toy to try things with; --model names another"
     return toy if name == "embedded" else name
 

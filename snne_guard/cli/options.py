@@ -57,7 +57,7 @@ TokenPrices = Annotated[
 ]
 OtherPrices = Annotated[
     list[str] | None,
-    Option(metavar="NAME=INPUT,OUTPUT[,CACHED]", help="An other model's. Repeatable."),
+    Option(metavar="NAME=INPUT,OUTPUT[,CACHED]", help="Another model's. Repeatable."),
 ]
 
 GraderName = Annotated[

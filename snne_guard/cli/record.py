@@ -324,12 +324,12 @@ def _progress_shown(run: RecordingRun) -> Iterator[None]:
 
 
 def _counted(run: RecordingRun) -> str:
-    """Return how many questions were recorded, known and failed."""
+    """Return the numbers of questions recorded, known and failed."""
     return f"{run.recorded} recorded, {run.known} already there, {run.failed} failed"
 
 
 def _tell_how_it_went(run: RecordingRun, *, seconds: float) -> None:
-    """Say what it took, and what has failed and why, equal errors together."""
+    """Tell the cost and the failures of a run, equal errors together."""
     cost = replace(run.cost, seconds=seconds)  # the wall's, not the sum over requests
     note(f"{_counted(run)}; {cost_in_words(cost)}")
     for told in filter(None, (run.warning, run.stopped)):

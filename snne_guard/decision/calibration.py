@@ -302,7 +302,7 @@ def _unsealed(sealed: Mapping[str, Any]) -> object:
 
 
 def _sealed(content: object) -> dict[str, Any]:
-    """Return what a file holds: the content, its kind and format, and a checksum."""
+    """Return the content of a file with its kind, format and checksum."""
     text = json.dumps(content, separators=(",", ":"))
     return {
         "kind": _KIND,

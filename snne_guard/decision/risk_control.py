@@ -19,7 +19,7 @@ _START = 3
 
 
 def least_labels(alpha: float, delta: float) -> int:
-    """Return how many accepted answers, none of them wrong, certify alpha."""
+    """Return the least number of accepted answers that certifies alpha, none wrong."""
     return math.ceil(math.log(delta) / math.log1p(-alpha))
 
 

@@ -90,7 +90,7 @@ def _draw_all(call: CallState) -> Generator[Draws, Any, Outcome | None]:
 
 
 def _why_skipped(call: CallState) -> str | None:
-    """Return why the user wants no score of this call, None where one is wanted."""
+    """Return the reason why the user wants no score of this call, or None."""
     if call.disabled:
         return "disabled"
     if call.request.replayed:

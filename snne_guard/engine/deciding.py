@@ -79,7 +79,7 @@ def _decisive(call: CallState, score: Score) -> float | None:
 
 
 def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
-    """Return what the user's ``on_uncertain`` decides, and what it gives instead."""
+    """Return the decision of the user's ``on_uncertain`` and its own answer."""
     on_uncertain: Any = call.settings.on_uncertain
     chosen = on_uncertain(call.assess(verdict.decision))
     if not isinstance(chosen, str):
@@ -120,7 +120,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
 
 
 def _error(call: CallState, assessment: Assessment) -> Exception:
-    """Return what stands for an answer that is withheld by ``"raise"``."""
+    """Return the error for an answer that is withheld by ``"raise"``."""
     if assessment.score is None and call.settings.on_error == "raise":
         needed = call.settings.enough_replies
         msg = (

@@ -80,7 +80,7 @@ class Observers:
     def _call(
         self, observer: Observer, function: Callable[[Any], object], given: object
     ) -> object:
-        """Return what a function returns; what it raises is the observer's failure."""
+        """Return a function's result; its exception is the observer's failure."""
         try:
             return function(given)
         except Exception as error:  # noqa: BLE001 - as above

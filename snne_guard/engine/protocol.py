@@ -63,7 +63,7 @@ class Draw:
         return turns + [{"role": role, "content": text} for role, text in further]
 
     def added(self, taken: Collection[str], /) -> frozenset[str]:
-        """Return which of the parameters that a provider takes the guard adds."""
+        """Return the parameters that the guard adds, of those that a provider takes."""
         adds = {
             "n": self.n > 1,
             "logprobs": self.logprobs,

@@ -34,7 +34,7 @@ def read_reply(
     model: str | None = None,
     response_id: str | None = None,
 ) -> Reply:
-    """Return what is compared of a reply.
+    """Return the parts of a reply that are compared.
 
     Args:
         text: What it says, a reasoning block at the start included.
@@ -330,7 +330,7 @@ def read_logprobs(
 
 
 def _bytes(token: Mapping[str, Any], name: str) -> bytes:
-    """Return what a token stands for; OpenAI escapes parts of characters in names."""
+    """Return the bytes of a token; OpenAI escapes parts of characters in names."""
     given = token.get("bytes")
     if isinstance(given, Sequence) and given and not isinstance(given, str):
         try:
@@ -341,7 +341,7 @@ def _bytes(token: Mapping[str, Any], name: str) -> bytes:
 
 
 def _find(tokens: Sequence[bytes], text: str) -> slice | None:
-    """Return which tokens make up a text, None where they spell another one."""
+    """Return the slice of tokens that makes up a text, None if they spell another."""
     parts = [_SPACE.sub(b"", token) for token in tokens]
     wanted = _SPACE.sub(b"", text.encode(errors="replace"))
     if not wanted:

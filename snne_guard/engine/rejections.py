@@ -222,7 +222,7 @@ def _own_words(said: str, texts: Iterable[str]) -> list[str]:
 
 
 def _message(error: BaseException) -> str:
-    """Return what an error says of its cause; its body may echo the whole request."""
+    """Return an error's words on its cause; its body may echo the whole request."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(inner, Mapping):

@@ -11,7 +11,7 @@ from snne_guard.engine.protocol import Draws, Failure, Outcome, Response, Work
 from snne_guard.engine.request import Request
 
 Respond = Callable[[Draws], Sequence[Response | Failure | None]]
-"""Returns what each draw has brought, None for one that was open at its deadline."""
+"""The outcome of each draw, None for one that was open at its deadline."""
 
 
 def replay_call(

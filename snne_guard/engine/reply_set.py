@@ -195,7 +195,7 @@ def _problem(reply: Reply, *, visible: bool, tool_calls_allowed: bool) -> str | 
 
 
 def compared_text(reply: Reply) -> str:
-    """Return what is compared of a reply: its text, its calls, or both as JSON."""
+    """Return the part of a reply to compare: its text, its calls, or both as JSON."""
     if reply.tool_calls is None:
         return reply.text
     if not reply.text.strip():

@@ -193,7 +193,7 @@ class CallState:
             self.costs.append(self._cost_of(draw, None))
 
     def _cost_of(self, draw: Draw, result: Response | Failure | None) -> RequestCost:
-        """Return what a draw cost; one that is late may still cost something."""
+        """Return the cost of a draw; one that is late may still cost something."""
         brought = 0
         if isinstance(result, Response):
             cost, brought = result.cost, min(len(result.replies), draw.n)

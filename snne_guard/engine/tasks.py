@@ -102,7 +102,7 @@ async def _stream(
 
 
 def _raised(error: Exception | asyncio.CancelledError) -> Exception:
-    """Return what a model raised; a cancellation of the call goes on.
+    """Return the exception of a model; a cancellation of the call goes on.
 
     Passed on, a cancellation by the model would look as if somebody had cancelled the
     call.
@@ -128,7 +128,7 @@ async def _work(wanted: Work) -> Any:  # noqa: ANN401 - whatever the function re
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:  # noqa: ANN401 - as above
-    """Return what a user's function returns, which may hold up its thread."""
+    """Return the result of a user's function, which may hold up its thread."""
     return await asyncio.wrap_future(in_daemon_thread(function))
 
 
@@ -158,7 +158,7 @@ class _InFlight:
     async def wait(
         self, draws: Sequence[Draw], tasks: Sequence[asyncio.Task[Response | Failure]]
     ) -> Results:
-        """Return what came of requests by their deadlines."""
+        """Return the outcomes of requests at their deadlines."""
         until = {task: draw.deadline for task, draw in zip(tasks, draws, strict=True)}
         answer = tasks[0] if has_answer(draws) else None
         waiting = set(tasks)

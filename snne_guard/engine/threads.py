@@ -136,7 +136,7 @@ class _InFlight:
     def wait(
         self, draws: Sequence[Draw], futures: Sequence[Future[Response | Failure]]
     ) -> Results:
-        """Return what came of requests by their deadlines."""
+        """Return the outcomes of requests at their deadlines."""
         until = {
             future: draw.deadline for future, draw in zip(futures, draws, strict=True)
         }

@@ -19,7 +19,7 @@ _FOLDS = 3
 
 
 def why_never_accepted(recording: Recording, samples: int, /) -> str | None:
-    """Return why a calibrated guard would not score an answer, as a reason code.
+    """Return the reason code for which a calibrated guard would not score an answer.
 
     Its reply set must be whole: a reply that is cut off, refused or empty leaves a set
     of another size, which no threshold was made for. ``samples`` are the guarded

@@ -32,7 +32,7 @@ from snne_guard.evaluation.recordings import Question
 from snne_guard.types import Assessment
 
 Prepare = Callable[[Question], tuple[Request, Sender]]
-"""Returns what the engine is asked about a question, and what sends its draws."""
+"""Returns the engine's request for a question, and the sender of its draws."""
 
 _OK, _NO_RESPONSE = 200, 504
 _NOTHING = "no batch had a reply to this request"
@@ -122,7 +122,7 @@ class _Exchanges:
         self._tries.update(line["custom_id"] for line in self.missing)
 
     def unused(self) -> int:
-        """Return how many responses the run does not need."""
+        """Return the number of responses that the run does not need."""
         return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
@@ -175,7 +175,7 @@ class _Batches:
         self._lines, self._size = [], 0
 
     def responses(self) -> Iterator[dict[str, Any]]:
-        """Yield what batches brought, at first those of earlier processes."""
+        """Yield the responses of batches, those of earlier processes first."""
         batches, self._open = self._open, []
         if batches is None:
             listed = self._client.batches.list(limit=100)
@@ -275,7 +275,7 @@ def record_in_batches(
 def _draw(
     question: Question, prepare: Prepare, exchanges: _Exchanges
 ) -> Assessment | Exception | None:
-    """Return what came of a question, or why nothing did; None while it is open."""
+    """Return the outcome of a question or its failure; None while it is open."""
     exchanges.open(question.id)
 
     def respond(draws: Draws) -> list[Response | Failure | None]:

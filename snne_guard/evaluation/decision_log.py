@@ -158,7 +158,7 @@ class DecisionLog:
 
 
 def _why(error: Exception) -> str:
-    """Return what is wrong, without a value's text."""
+    """Return the description of a fault, without a value's text."""
     told = error.strerror if isinstance(error, OSError) else None
     return told or type(error).__name__
 

@@ -16,7 +16,7 @@ _SHARE = 0.8  # of the answers, accepted as an example
 
 
 def findings(evaluation: Evaluation, /) -> Iterator[str]:
-    """Yield what was found, the first method's figures first."""
+    """Yield the findings, the first method's figures first."""
     n, first, correct = len(evaluation.ids), evaluation.rows[0], evaluation.correct
     if correct is None:
         yield f"{n} answers have a quality, but are neither right nor wrong."
@@ -49,7 +49,7 @@ def skipped_by_reason(evaluation: Evaluation, /) -> dict[str, list[str]]:
 
 
 def advice(evaluation: Evaluation, threshold: Threshold | None, /) -> Iterator[str]:
-    """Yield what to do, the most urgent first, for the threshold of an error rate."""
+    """Yield advice, the most urgent first, for the threshold of an error rate."""
     n, first = len(evaluation.ids), evaluation.rows[0]
     never = evaluation.never_accepted
     if sum(never.values()) > _MANY * n:
@@ -79,7 +79,7 @@ def advice(evaluation: Evaluation, threshold: Threshold | None, /) -> Iterator[s
 
 
 def _comparisons(evaluation: Evaluation) -> Iterator[str]:
-    """Yield what the comparisons of methods and recipes suggest."""
+    """Yield advice from the comparisons of methods and recipes."""
     first = evaluation.rows[0]
     gains = {row.name: row.differences.get("auroc") for row in evaluation.rows}
     length = gains[BASELINE]

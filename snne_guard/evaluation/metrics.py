@@ -22,7 +22,7 @@ from snne_guard.types import FloatArray, IntArray
 
 
 def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
-    """Return how often a wrong answer is more uncertain than a right one.
+    """Return the share of pairs in which the wrong answer is more uncertain.
 
     Args:
         uncertainty: ``(n,)``, higher is less certain; infinite values are ranked.

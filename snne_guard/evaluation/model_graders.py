@@ -136,7 +136,7 @@ _FORMAT = "\nReply with one word: yes or no."
 
 
 def _prompt(question: str | None, references: Sequence[str], answer: str) -> str:
-    """Return what is asked, with texts as JSON strings, which cannot pass for it."""
+    """Return the prompt, with texts as JSON strings, which cannot pass for it."""
     quoted = partial(json.dumps, ensure_ascii=False)
     parts = [_TASK]
     if question is not None:

@@ -314,7 +314,7 @@ def _results(
     white_box: Collection[str],
     resamples: int,
 ) -> Iterator[MethodResult]:
-    """Yield how well each row finds the wrong answers."""
+    """Yield the figures of each row for finding wrong answers."""
     figures = bootstrap(uncertainties, quality, metrics=metrics, resamples=resamples)
     first, *_ = uncertainties
     for name in uncertainties:
@@ -342,7 +342,7 @@ class _Row(NamedTuple):
 def _planned(
     methods: str | Sequence[str | Method], similarity: str | Similarity | None
 ) -> tuple[list[_Row], dict[str, str]]:
-    """Return what is to run, each once and the baseline last, and what cannot."""
+    """Return the methods to run, each once, the baseline last, and those left out."""
     if isinstance(methods, str):
         methods = list(METHODS) if methods == "all" else methods.split(",")
     rows: dict[str, _Row] = {}
@@ -380,7 +380,7 @@ def _visible(recording: Recording) -> list[int]:
 def _inputs(
     recording: Recording, n: int, *, tau: float, with_answer: bool
 ) -> Callable[..., Inputs]:
-    """Return what makes the set of the answer and ``n`` samples for a similarity."""
+    """Return the maker of reply sets of answer and ``n`` samples for a similarity."""
     places = _visible(recording)[:n]
     logprobs = recording.token_logprobs or (None,) * len(recording.samples)
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}

@@ -152,7 +152,7 @@ class RecipeTable:
             plan.cost = plan.cost and cost and plan.cost + cost
 
     def compared(self, *, resamples: int) -> RecipeComparison | None:
-        """Return how the recipes compare, None if there is nothing to compare."""
+        """Return the comparison of the recipes, None if there is nothing to compare."""
         if len(set(self._correct)) <= 1:
             return None
         us = {plan.key: np.array(plan.us) for plan in self._plans}
@@ -178,7 +178,7 @@ class RecipeTable:
         graded = all(len(set(correct[part])) > 1 for part in (first, second))
 
         def best(affordable: Sequence[str]) -> Recipe | None:
-            """Return what ranks best on the first third, measured on the second."""
+            """Return the best recipe of the first third, measured on the second."""
             if plain not in affordable or not graded:
                 return None
             on_first = {
@@ -249,7 +249,7 @@ def _cost(
     plan: _Plan,
     prices: Mapping[str | None, Prices | None],
 ) -> Cost | None:
-    """Return what a recipe takes for a question, None if its recording does not say."""
+    """Return a recipe's cost for a question, None if its recording does not say."""
     total = Cost(money=0.0)
     views = (PLAIN if v is None else v.name for v in plan.settings.sample_views)
     left = Counter[tuple[str, str, str | None]]([("answer", PLAIN, None)])

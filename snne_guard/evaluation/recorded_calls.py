@@ -36,7 +36,7 @@ PLAIN = "plain"
 
 
 def drawing_of(settings: GuardSettings) -> dict[str, Any]:
-    """Return how a guard draws, as a recording's ``settings`` say it."""
+    """Return the settings of a guard's draws, as recordings have them."""
     return {
         "temperature": settings.temperature,
         "samples": settings.n_samples,
@@ -90,7 +90,7 @@ def _names(replies: Iterable[Reply], other: str | None) -> list[str]:
 
 
 def _kind(reply: Reply) -> str | None:
-    """Return what a reply is, where it is not plain text."""
+    """Return the kind of a reply that is not plain text."""
     if reply.refused:
         return "refused"
     if reply.tool_calls is not None:
@@ -122,7 +122,7 @@ _HOW_DRAWN = TypeAdapter(HowDrawn)
 
 
 def how_drawn(recording: Recording, /) -> HowDrawn:
-    """Return what a recording says about its draws, if that makes sense."""
+    """Return the draws of a recording, if what it says of them makes sense."""
     settings, drawn = recording.settings or {}, recording.extra.get("drawn")
     given = drawn if isinstance(drawn, dict) else {}
     known = {name: settings.get(name) for name in ("temperature", "views")}
@@ -240,7 +240,7 @@ def _joined(row: Recording, other: Recording, name: str) -> Recording:
 
 
 def _drawn(row: Recording, other: Recording, name: str) -> Mapping[str, Any]:
-    """Return how both were drawn: what each reply is, and what each request took."""
+    """Return the draws of both: how each reply ended, and what each request took."""
     here, there = how_drawn(row), how_drawn(other)
     unknown = (None,) * (1 + len(row.samples))
     answers = [

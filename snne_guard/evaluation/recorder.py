@@ -112,7 +112,7 @@ class RecordingRun(AppendFile):
             self.stopped = self._at_limit()
 
     def failures(self) -> dict[str, str]:
-        """Return why questions failed that have not been recorded since, by id."""
+        """Return the errors of questions not recorded since, by id."""
         rows = read_appended(self.failures_path, dict)
         errors = {str(row.get("id")): str(row.get("error")) for row in rows}
         return {name: why for name, why in errors.items() if name not in self.ids}
@@ -216,7 +216,7 @@ async def record(run: RecordingRun, ask: Ask, *, max_concurrency: int = 4) -> No
 
 
 def failure(drawn: Assessment | Exception, *, n_samples: int) -> str | None:
-    """Return why a question has failed, None if it has its answer and samples.
+    """Return the failure of a question, None if it has its answer and samples.
 
     Keys that a provider has echoed in an error are left out.
     """

@@ -102,7 +102,7 @@ class RecordedCall:
         question: str | None,
         errors_end_it: bool = False,
     ) -> Assessment:
-        """Return what a guard with these settings would have found.
+        """Return the assessment that a guard with these settings would have made.
 
         Its views are those of ``view_named``. With ``errors_end_it``, what scoring
         raises is raised; InputError if there are too few samples.
@@ -299,7 +299,7 @@ def score_recordings(
 
 
 def _how_grounded(settings: GuardSettings, context_from: str) -> dict[str, Any]:
-    """Return what a calibration keeps of how answers are grounded."""
+    """Return the settings of grounding that a calibration keeps."""
     check_choice(context_from, get_args(ContextFrom), what="context_from")
     name = settings.grounding_name
     if name == "judge":
@@ -334,7 +334,7 @@ def _found(row: Recording, settings: GuardSettings, question: str | None) -> Ass
 def _why_never_accepted(
     found: Assessment, settings: GuardSettings, method: Method
 ) -> str | None:
-    """Return why a guard with a calibration would not accept the answer, if so."""
+    """Return the reason why a calibrated guard would not accept the answer, or None."""
     whole = found.n_used == settings.reply_set_size and found.method == method.name
     if "ungrounded" in found.reasons:
         return "ungrounded"
@@ -345,7 +345,7 @@ def _why_never_accepted(
 
 
 def _shared_settings(recording: Recording) -> dict[str, Any]:
-    """Return what all recordings must share, as far as this one says."""
+    """Return the settings of this recording that all must share."""
     settings = recording.settings or {}
     known = {name: settings.get(name) for name in _SHARED_SETTINGS}
     # Some providers ignore a temperature.

@@ -60,7 +60,7 @@ def render_fields(
 
 
 def _shown(value: Any, path: str) -> str:  # noqa: ANN401 - as above
-    """Return what stands under a JSON Pointer."""
+    """Return the value under a JSON Pointer."""
     for part in path.split("/")[1:]:
         step = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list) and step.isdigit() and int(step) < len(value):

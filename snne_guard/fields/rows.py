@@ -44,7 +44,7 @@ def matched(
 
 
 def _parts(value: Any, path: str = "") -> Iterator[Hashable]:  # noqa: ANN401
-    """Yield what a row says, the words of its texts apart."""
+    """Yield the words and values of a row."""
     if isinstance(value, dict | list):
         inside = value.items() if isinstance(value, dict) else (("", v) for v in value)
         for key, each in inside:
@@ -56,7 +56,7 @@ def _parts(value: Any, path: str = "") -> Iterator[Hashable]:  # noqa: ANN401
 
 
 def _pairs(ours: Sequence[_Row], others: Sequence[Any]) -> dict[int, int]:
-    """Return which rows have their match where; those with nothing in common not."""
+    """Return the match of each row that has something in common with one."""
     theirs = [dict.fromkeys(_parts(row)) for row in others]
     equal = defaultdict[frozenset[Hashable], deque[int]](deque)
     for place, parts in enumerate(theirs):
@@ -81,7 +81,7 @@ def _pairs(ours: Sequence[_Row], others: Sequence[Any]) -> dict[int, int]:
 
 
 def _alike(rows: Sequence[_Row], others: Sequence[_Row]) -> FloatArray:
-    """Return how much every two rows have in common; what is rare counts more."""
+    """Return the overlap of every two rows; rare values count more."""
     where = defaultdict[Hashable, list[int]](list)
     for place, parts in enumerate(others):
         for part in parts:

@@ -161,7 +161,7 @@ def _leaves(path: str, values: Sequence[Any]) -> Iterator[tuple[str, Sequence[An
 
 
 def _inside(values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield what stands inside of an object or a list; nothing of another value."""
+    """Yield the parts of an object or a list; nothing of another value."""
     kind: Any = type(values[0])
     if kind not in {dict, list}:
         return

@@ -23,7 +23,7 @@ class Elsewhere:
         return iter(())
 
     def get(self, _key: object, _default: object, /) -> Elsewhere:
-        """Return what it has under any key."""
+        """Return itself under every key."""
         return self
 
 
@@ -85,7 +85,7 @@ def key_of(value: Any, /) -> Key:  # noqa: ANN401 - as above
 
 
 def alike(keys: Sequence[Key], /, *, question: str | None) -> FloatArray:
-    """Return how alike the values are that each reply has in one field."""
+    """Return the similarity of the replies' values in one field."""
     matrix: FloatArray = np.array([[float(a == b) for b in keys] for a in keys])
     texts = [place for place, (kind, _) in enumerate(keys) if kind == "text"]
     if texts:

@@ -208,7 +208,7 @@ class _Ending(StoppingCriteria):
     is_over: Callable[[], bool]
 
     def __call__(self, input_ids: Tensor, scores: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002 - theirs
-        """Return which rows have ended."""
+        """Return a mask of the rows that have ended."""
         ended = [self.is_over()] * len(input_ids)
         if self.stop and not any(ended):
             # A token has at least one byte, and a character at most four.
@@ -289,7 +289,7 @@ def _decode(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def token_texts(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """Return what each token adds to the text.
+    """Return the text that each token adds.
 
     Where a character takes several tokens, the last of them adds it.
     """

@@ -42,7 +42,7 @@ class Record(dict[str, Any]):
 
 
 def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
-    """Return what is delivered, None where the fallback has to say it.
+    """Return the message to deliver, None if the fallback has to give it.
 
     Raises:
         BaseException: What is raised in place of an answer.
@@ -62,7 +62,7 @@ def message_of(outcome: Outcome, *, refusal: str | None) -> AIMessage | None:
 
 
 def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> ChatResult:
-    """Return what is delivered with the assessment and the usage of the model's draws.
+    """Return the delivered message with its assessment and the usage of all draws.
 
     That usage is the model's, so the message has the model's name too, whoever wrote
     it: by this name LangChain counts tokens. Those of a fallback belong to its own run.

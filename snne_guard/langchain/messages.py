@@ -45,7 +45,7 @@ def is_refusal(message: BaseMessage) -> bool:
 
 
 def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Reply:
-    """Return what is compared of a message: what an application gets as text.
+    """Return the part of a message to compare: the text that an application gets.
 
     Where the provider always says how a reply ended, one that says nothing counts as
     truncated; else it counts as complete, as those of fake models do.
@@ -90,7 +90,7 @@ def reply_of(message: BaseMessage, *, reports_finish_reason: bool = False) -> Re
 
 
 def as_message(value: object) -> AIMessage:
-    """Return what a fallback or ``on_uncertain`` gave as a message.
+    """Return the result of a fallback or ``on_uncertain`` as a message.
 
     Raises:
         ConfigurationError: It is neither a message nor a text.

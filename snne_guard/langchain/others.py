@@ -1,6 +1,6 @@
 """Other chat models, each of which draws a sample beside the guarded one.
 
-An other model is asked at its own settings. It gets the conversation, tools or schema
+Another model is asked at its own settings. It gets the conversation, tools or schema
 in its own form, and the stop texts and the token limit of the call.
 """
 
@@ -78,7 +78,7 @@ def bound_to_each(
 
 
 def asked(model: ChatRunnable, options: Mapping[str, Any]) -> ModelTree:
-    """Return an other model with the stop texts and the token limit of a call."""
+    """Return the other model with the stop texts and the token limit of a call."""
     given = answer_settings(options)
     limit, stop = given.get("max_tokens"), given.get("stop")
     if limit is not None:

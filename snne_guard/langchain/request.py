@@ -56,10 +56,10 @@ def engine_request(
     run: Run = None,
     answer: AIMessage | str | None = None,
 ) -> Request:
-    """Return what the engine is asked in one call.
+    """Return the engine's request for one call.
 
     Raises:
-        ConfigurationError: An other model lacks the tools or the schema of the model.
+        ConfigurationError: Another model lacks the tools or the schema of the model.
     """
     metadata = {} if run is None else run.metadata or {}
     for name, other in others.items():
@@ -97,7 +97,7 @@ def engine_request(
 def _lacking(
     levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return what is bound to the guarded model and not to another one."""
+    """Return the options bound to the guarded model and not to the other one."""
     tools = [any(level.get("tools") for level in each) for each in (levels, others)]
     schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
     found = {"tools": tools, "schema": schema}

@@ -22,7 +22,7 @@ AnyRunnable: TypeAlias = Runnable[Any, Any]
 def guarded_chain(
     model: ChatRunnable, bind: Callable[..., AnyRunnable], schema: Any, **options: Any
 ) -> AnyRunnable | None:
-    """Return what a model makes of ``with_structured_output``, its first step guarded.
+    """Return a model's chain for structured output, its first step guarded.
 
     ``bind`` returns the guard with bound options. None where the chain cannot be taken
     apart, or where several models are asked in different ways.

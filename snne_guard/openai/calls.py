@@ -85,7 +85,7 @@ class _Guard:
         return engine_request, sender
 
     def _senders_to_others(self, request: ApiRequest) -> dict[str, OpenAISender]:
-        """Return what asks each other model."""
+        """Return the senders of the other models."""
         place, senders = self.client.base_url, dict[str, OpenAISender]()
         for name, own in self.others.items():
             client = self.client if own is None else own
@@ -98,7 +98,7 @@ class _Guard:
         return senders
 
     def _ask_fallback(self, request: ApiRequest) -> Any:  # noqa: ANN401 - a user's function
-        """Return what the fallback gives, which may have to be awaited."""
+        """Return the fallback's result, which may have to be awaited."""
         fallback, request = self.settings.fallback, request.another()
         if callable(fallback):
             return fallback({**request.body})

@@ -28,7 +28,7 @@ Its id is none of them: by that the provider may give out what it has stored.
 def delivered(
     request: ApiRequest, outcome: Outcome, refusal: str | None, refusal_as: RefusalAs
 ) -> ApiObject:
-    """Return what the application gets, with the assessment on it.
+    """Return the application's answer, with the assessment on it.
 
     The outcome's replacement is what the fallback gave, where that is to answer.
 
@@ -61,7 +61,7 @@ def attach(answer: ApiObject, record: Fields) -> ApiObject:
 def _refusal(
     request: ApiRequest, withheld: ApiObject, text: str, place: RefusalAs
 ) -> ApiObject:
-    """Return what stands in the place of a withheld answer; it says nothing of it.
+    """Return the text in place of a withheld answer; it says nothing of it.
 
     Where JSON was asked for, the text is the message's ``refusal``, as when OpenAI's
     models refuse, so that ``parse`` gives no parsed object instead of failing.
@@ -73,7 +73,7 @@ def _refusal(
 
 
 def _given(request: ApiRequest, given: object) -> ApiObject:
-    """Return what a fallback or ``on_uncertain`` gave as an answer of the API."""
+    """Return the result of a fallback or ``on_uncertain`` as an answer of the API."""
     if isinstance(given, BaseModel):
         return given.model_copy()  # the assessment is put on it
     if isinstance(given, str):

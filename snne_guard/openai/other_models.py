@@ -54,7 +54,7 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
         own = given.client if isinstance(given, OtherModel) else None
         name: Any = given.model if isinstance(given, OtherModel) else given
         if not isinstance(name, str):
-            msg = f"expected the name of an other model, got {type(name).__name__}"
+            msg = f"expected the name of another model, got {type(name).__name__}"
             raise ConfigurationError(msg)
         if may_act({"model": name}):
             msg = (
@@ -77,7 +77,7 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
 
 
 def request_to(request: ApiRequest, model: str, *, client: Any) -> ApiRequest:  # noqa: ANN401 - of either kind
-    """Return what another model is asked: the conversation, and the answer's form.
+    """Return the other model's request: the conversation and the answer's form.
 
     Its limit of tokens and what ends its answer are left out where it does not take
     them. Without a client of its own the headers of the call are sent as well.

@@ -100,7 +100,7 @@ def naive_entropy(mean_logprobs: ArrayLike) -> float:
 
 
 def semantic_set_count(cluster_ids: ArrayLike) -> int:
-    """Return how many meanings there are (NumSet), 1 to n.
+    """Return the number of meanings (NumSet), 1 to n.
 
     Source: Lin et al. 2024, "Generating with Confidence", on the clusters of semantic
     entropy as in the code of the SNNE paper.

@@ -18,7 +18,7 @@ from snne_guard.types import FloatArray
 
 
 def entailment_ratio(entailment: ArrayLike) -> FloatArray:
-    """Return how much each text supports each other one, ignoring neutral.
+    """Return the support of each text for each other one, ignoring neutral.
 
     ``(n, n)`` support S = entailment / (entailment + contradiction) in [0, 1], premise
     first, so not symmetric. 1 on the diagonal; 0.5 if all is neutral. Source: Zhang et
@@ -38,7 +38,7 @@ def entailment_ratio(entailment: ArrayLike) -> FloatArray:
 
 
 def luq(entailment: ArrayLike) -> float:
-    r"""Return how little support an answer finds in the others on average.
+    r"""Return one minus the mean support of each answer by the others.
 
     .. math:: U = 1 - \frac1n \sum_i \frac{1}{n - 1} \sum_{j \ne i} S_{ij}
 
@@ -61,7 +61,7 @@ def luq(entailment: ArrayLike) -> float:
 
 
 def luq_pair(entailment: ArrayLike) -> float:
-    r"""Return how little support an answer finds in the one that supports it most.
+    r"""Return one minus the mean support of each answer by its best supporter.
 
     .. math:: U = 1 - \frac1n \sum_i \max_{j \ne i} S_{ij}
 

@@ -81,7 +81,7 @@ def degree(similarity: ArrayLike) -> float:
 
 
 def eccentricity(similarity: ArrayLike) -> float:
-    r"""Return how far the answers lie from their centre in the graph's embedding.
+    r"""Return the distance of the answers from their centre in the graph's embedding.
 
     .. math:: U = \lVert V - \bar{V} \rVert_F
 

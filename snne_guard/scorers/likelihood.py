@@ -18,7 +18,7 @@ from snne_guard.similarity.tokens import unicode_tokens
 
 
 def sequence_probability(main_logprobs: ArrayLike) -> float:
-    """Return how improbable the delivered answer is, all its tokens together.
+    """Return the improbability of the delivered answer, all its tokens together.
 
     ``1 - exp(sum)`` in [0, 1], higher is more uncertain. Long answers come close to 1
     whatever they say. Source: "Maximum sequence probability" in Fadeeva et al. 2023,
@@ -47,7 +47,7 @@ def perplexity(main_logprobs: ArrayLike) -> float:
 
 
 def answer_length(main_answer: str) -> float:
-    """Return how many words the delivered answer has; longer is more uncertain.
+    """Return the number of words of the delivered answer; longer is more uncertain.
 
     On several data sets this ranks answers nearly as well as methods that cost ten
     times as much. Words are ``unicode_tokens``.

@@ -228,7 +228,7 @@ class Inputs:
         return callable(getattr(self._compare, "probabilities", None))
 
     def _ask(self, what: str) -> NDArray[Any]:
-        """Return what a method of the similarity returns for the answers."""
+        """Return the result of one of the similarity's methods for the answers."""
         if what not in self._compared:
             if isinstance(self._compare, NLI) and what in _FROM_PROBABILITIES:
                 result = _FROM_PROBABILITIES[what](self._ask("probabilities"))

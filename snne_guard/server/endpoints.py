@@ -104,7 +104,7 @@ class Service:
             raise self._fault(error, access) from None
 
     def _fault(self, error: Exception, access: Access) -> Fault:
-        """Return what a client is told of an error; count it where it is upstream's."""
+        """Return the client's response to an error; count it if it is upstream's."""
         fault = fault_of(error, secret=access.secret)
         upstreams = isinstance(error, UPSTREAM_ERRORS)
         if upstreams:

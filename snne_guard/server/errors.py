@@ -62,7 +62,7 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
 
 
 def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
-    """Return what the client is told about an error.
+    """Return the fault to answer a client with after an error.
 
     An unexpected one is logged, without its message, which may hold a text. ``secret``
     is the upstream's key where it is the server's, which the client must not learn.

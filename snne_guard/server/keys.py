@@ -51,7 +51,7 @@ class KeyTable:
         ]
 
     def access(self, headers: Headers) -> Access:
-        """Return what a request with these headers may do."""
+        """Return the rights of a request with these headers."""
         authorization = headers.get("authorization")
         if not self._keys:
             policy = _chosen(headers, self._policies)

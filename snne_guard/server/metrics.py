@@ -149,7 +149,7 @@ class Metrics:
             return name if name in self._models else _OTHER
 
     def state(self) -> dict[str, Any]:
-        """Return what the live page shows, as plain JSON; calls, the oldest first.
+        """Return the live page's content as plain JSON; the oldest calls first.
 
         Each minute has its calls by decision, those with u in each tenth from ``u0`` to
         ``u9``, and their money.

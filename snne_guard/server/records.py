@@ -62,7 +62,7 @@ CURRENT: ContextVar[RequestRecord] = ContextVar("request")
 
 
 def policy_fields(settings: GuardSettings) -> dict[str, Any]:
-    """Return what the decision log says of a policy: what all its calls share."""
+    """Return the fields of a policy in the decision log, which its calls share."""
     calibration: Any = settings.calibration
     return {
         "n": settings.n,
@@ -72,7 +72,7 @@ def policy_fields(settings: GuardSettings) -> dict[str, Any]:
 
 
 def asked_fields(body: Mapping[str, Any], policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the decision log says of a call, with its ``policy_fields``."""
+    """Return the fields of a call in the decision log, with its ``policy_fields``."""
     names = ("messages", "instructions", "input")
     return {
         **policy,

@@ -66,7 +66,7 @@ class _Reply(httpx2.Response):
     async def aiter_bytes(
         self, chunk_size: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Yield what the reply says."""
+        """Yield the bytes of the reply."""
         size = 0
         async with aclosing(super().aiter_bytes(chunk_size)) as parts:
             async for part in parts:
@@ -77,7 +77,7 @@ class _Reply(httpx2.Response):
                 yield part
 
     def json(self, **options: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Return what the reply says."""
+        """Return the value of the reply."""
         with readable():
             return super().json(**options)
 

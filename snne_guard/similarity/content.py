@@ -120,7 +120,7 @@ class ContentF1:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts are 1 alike: the same words, or the same values."""
+        """Return the relation of the texts with the same words, or the same values."""
         same: BoolArray = self(texts, question=question) == 1.0
         return same
 
@@ -130,7 +130,7 @@ content_f1 = ContentF1()
 
 
 def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
-    """Return how alike every two answers to one question are."""
+    """Return the similarity of every two answers to one question."""
     distinct = distinct_texts(texts)
     answers = [*map(_Answer, distinct)]
     words = _NONE.union(*[each.words for each in answers])
@@ -148,7 +148,7 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
 
 
 def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
-    """Return how alike two texts are that are not both JSON."""
+    """Return the similarity of two texts that are not both JSON."""
     exact = bool(a.notation and b.notation)
     if exact:
         alike = float(a.notation == b.notation)

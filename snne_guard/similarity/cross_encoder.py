@@ -55,7 +55,7 @@ class CrossEncoder:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return how alike the texts are: the mean of both orders."""
+        """Return the similarity of the texts: the mean of both orders."""
         del question
         matrix: FloatArray = compare_ordered(texts, self.of_pairs, equal=1.0)
         return (matrix + matrix.T) / 2
@@ -63,7 +63,7 @@ class CrossEncoder:
     def token_importance(
         self, question: str | None, tokens: Sequence[str], /
     ) -> FloatArray:
-        """Return how much the meaning of an answer changes without each of its tokens.
+        """Return the change of an answer's meaning without each of its tokens.
 
         The importance of a token is 1 minus the similarity between the question with
         the whole answer and the question with the answer without that token.
@@ -88,7 +88,7 @@ class CrossEncoder:
         return 1.0 - self.of_pairs([(whole, rest) for rest in without])
 
     def of_pairs(self, pairs: Sequence[tuple[str, str]], /) -> FloatArray:
-        """Return what the model says of each pair, ``(m,)`` in [0, 1]."""
+        """Return the model's output for each pair, ``(m,)`` in [0, 1]."""
         work = methodcaller("predict", pairs, show_progress_bar=False)
         alike = run_model("CrossEncoder", self.model, work)
         if alike.ndim != 1:

@@ -48,7 +48,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
-    """Return how alike two JSON values are: above 0.5 only if every part is.
+    """Return the similarity of two JSON values: above 0.5 only if every part's is.
 
     It is the mean over all single values; a value that only one side has counts as 0.
     If any of them is at most 0.5, the mean is halved. Short texts that differ count as
@@ -64,7 +64,7 @@ def alike_values(a: Any, b: Any, strings: Strings, /) -> float:  # noqa: ANN401
 
 
 def _parts(a: Any, b: Any, strings: Strings, *, in_call: bool) -> Iterator[float]:  # noqa: ANN401
-    """Yield how alike each single value is."""
+    """Yield the similarity of each single value."""
     if isinstance(a, dict) and isinstance(b, dict) and (a or b):
         # Sorted, so that rounding is the same in both argument orders.
         for key in sorted(a.keys() | b.keys()):
@@ -87,7 +87,7 @@ def _are_calls(value: list[Any]) -> bool:
 
 
 def _alike_texts(a: str, b: str, strings: Strings, *, in_call: bool) -> float:
-    """Return how alike two texts are, of which short ones are names, ids or amounts."""
+    """Return the similarity of two texts; short ones are names, ids or amounts."""
     if a == b:
         return 1.0
     if not in_call:  # there, any text acts

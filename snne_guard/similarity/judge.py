@@ -128,7 +128,7 @@ class EntailmentJudge:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts mean the same, a relation that may not be transitive."""
+        """Return the relation of texts that mean the same; it may not be transitive."""
         distinct = distinct_texts(texts)
         same: FloatArray = np.eye(len(distinct))
         if len(distinct) > 1:

@@ -92,7 +92,7 @@ def rouge_l(
 
 
 def _common_lengths(encoded: Sequence[str]) -> FloatArray:
-    """Return what long texts have in common: less than all unless they are equal."""
+    """Return the overlap of long texts: less than all unless they are equal."""
     common: FloatArray = np.zeros((len(encoded), len(encoded)))
     for (i, a), (j, b) in combinations_with_replacement(enumerate(encoded), 2):
         most = (len(a) + len(b)) / 2 * (1.0 if a == b else ALMOST_ONE)

@@ -46,7 +46,7 @@ class Match:
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts have the same key; a transitive relation."""
+        """Return the relation of texts with the same key; it is transitive."""
         del question
         keys = {text: self.key(text) for text in distinct_texts(texts)}
         same = [[keys[a] == keys[b] for b in texts] for a in texts]

@@ -28,7 +28,7 @@ _CERTAIN = np.eye(3)
 
 
 def equivalence(probabilities: FloatArray) -> BoolArray:
-    """Return which texts mean the same: entailment is likeliest in both directions.
+    """Return the relation of texts whose likeliest label is entailment, both ways.
 
     Args:
         probabilities: ``(n, n, 3)``: premise, hypothesis, then contradiction, neutral,
@@ -49,7 +49,7 @@ def equivalence(probabilities: FloatArray) -> BoolArray:
 
 
 def entail_similarity(probabilities: FloatArray) -> FloatArray:
-    """Return how far texts entail each other, as a similarity.
+    """Return the entailment of every two texts, as a similarity.
 
     Args:
         probabilities: ``(n, n, 3)`` as for ``equivalence``.
@@ -115,13 +115,13 @@ class NLI:
     def __call__(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> FloatArray:
-        """Return how far the texts entail each other: the mean of both directions."""
+        """Return the entailment of every two texts: the mean of both directions."""
         return entail_similarity(self.probabilities(texts, question=question))
 
     def equivalent(
         self, texts: Sequence[str], /, *, question: str | None = None
     ) -> BoolArray:
-        """Return which texts mean the same, a relation that may not be transitive."""
+        """Return the relation of texts that mean the same; it may not be transitive."""
         return equivalence(self.probabilities(texts, question=question))
 
     def probabilities(
@@ -174,7 +174,7 @@ def _token_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - of tor
 
 
 def _columns(model: Any, name: str) -> list[int]:  # noqa: ANN401 - of torch
-    """Return which output is contradiction, which neutral and which entailment."""
+    """Return the outputs for contradiction, neutral and entailment, in this order."""
     labels = [label for _, label in sorted(model.config.id2label.items())]
     starts = [label.lower()[:6] for label in labels]
     columns = [kind[:6] for kind in _CLASSES]

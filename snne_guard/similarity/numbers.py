@@ -166,7 +166,7 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
 
 
 def _braced(text: str) -> str:
-    """Return what stands in the brace that a text begins with, to its match."""
+    """Return the content of the brace that a text begins with, to its match."""
     if not text.startswith("{"):
         return text[:1]
     depth = 0

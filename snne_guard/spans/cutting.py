@@ -113,7 +113,7 @@ def cut(text: str, /) -> list[Part]:
 
 @cache
 def cutters() -> tuple[Any, Any]:
-    """Return what reads blocks of Markdown, and what cuts prose into sentences."""
+    """Return the reader of Markdown blocks and the cutter of sentences."""
     try:
         from markdown_it import MarkdownIt
         from sentencex import segment
@@ -128,7 +128,7 @@ def cutters() -> tuple[Any, Any]:
 
 
 def plain(text: str, /) -> str:
-    """Return what a part says without its Markdown; code stays as it is."""
+    """Return the text of a part without its Markdown; code stays as it is."""
     if text.startswith(("```", "~~~")):
         return text
     bare = _LINK.sub(r"\1", text).replace("|", " ")

@@ -18,7 +18,7 @@ _RETURNING = frozenset({"tool", "function", "function_call_output"})
 
 
 def source_of(option: object, /) -> ContextFrom:
-    """Return where documents come from by the option ``context``."""
+    """Return the source of documents that the option ``context`` names."""
     if option in (_TOOL_MESSAGES, CLIENT):
         return option
     return "function" if callable(option) else "text"
@@ -69,7 +69,7 @@ def context_text(given: object, /) -> str | None:
 
 
 def tool_texts(messages: Sequence[Any], /) -> list[str]:
-    """Return what tools returned since the user's last message, without errors."""
+    """Return the results of tools since the user's last message, without errors."""
     texts: list[str] = []
     for message in reversed(messages):
         role = role_of(message)

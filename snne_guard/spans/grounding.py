@@ -48,7 +48,7 @@ def ground(
     by: Grounding | None = None,
     parts: Sequence[Part] | None = None,
 ) -> list[Support]:
-    """Return how far documents support each part of an answer.
+    """Return the support of documents for each part of an answer.
 
     By words, a part is supported by its pairs of neighbouring words, and by its first
     and its last word. If the documents lack ``k`` of these ``n``, ``grounded`` is the
@@ -100,7 +100,7 @@ def with_support(spans: Sequence[Span], supports: Sequence[Support]) -> list[Spa
 
 
 def resolve_grounding(grounding: object, /) -> tuple[str, Grounding | None]:
-    """Return what grounds by name and function; None for words and the judge."""
+    """Return the name and function of a grounding; None for words and the judge."""
     if isinstance(grounding, str):
         if grounding in {"words", "judge"}:
             return grounding, None
@@ -139,7 +139,7 @@ class _Source:
         self._bare = {word.strip("-%") for word in self._words}
 
     def support(self, text: str) -> float:
-        """Return how far they support a part; 0 for one without words."""
+        """Return their support for a part; 0 for one without words."""
         tokens = _tokens(text)
         if not tokens:
             return 0.0
@@ -148,7 +148,7 @@ class _Source:
         return min(1 - lacking / (len(tokens) + 1), 1 / (1 + lacking))
 
     def missing(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where numbers and names stand that they have nowhere.
+        """Yield the positions of numbers and names that they have nowhere.
 
         A capital at the start of a part makes no name, unless the part is that word or
         another such word follows.

@@ -133,7 +133,7 @@ class _Pieces:
         return max(shared, key=shared.__getitem__, default=0)
 
     def _shared(self, weights: Mapping[str, int]) -> Counter[int]:
-        """Return what the words weigh that each piece shares, where it shares any."""
+        """Return the weight of the words that each piece shares, if it shares any."""
         shared: Counter[int] = Counter()
         everywhere = 0
         for word, weight in weights.items():

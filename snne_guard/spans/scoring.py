@@ -99,7 +99,7 @@ def score_spans(
 
 
 def resolve_span_similarity(similarity: object, /) -> SpanSimilarity:
-    """Return what a similarity option of ``score_spans`` means."""
+    """Return the similarity that an option of ``score_spans`` names."""
     if similarity is None:
         return word_match
     given: Any = similarity
@@ -192,7 +192,7 @@ def _uncertainty(row: FloatArray) -> float:
 
 
 def _located(answer: str, sentences: Sequence[str]) -> list[Part]:
-    """Return where given sentences are."""
+    """Return the positions of given sentences."""
     check_texts(sentences)
     parts: list[Part] = []
     end = 0

@@ -47,6 +47,7 @@ SLOW = {"tutorial.md", "evaluation.md"}
 
 NOT_RUN = {
     ("models.md", "needs the weights of a model"),
+    ("tracing.md", "needs an account or a server"),
     ("evaluation.md", "needs a SLURM cluster"),
     ("evaluation.md", "needs a Kubernetes cluster"),
     ("evaluation.md", "needs a cluster"),
@@ -219,6 +220,13 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_loads_a_picture_or_font_from_the_web(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"!\[[^\]]*\]\(https?:|src(?:set)?=\"https?:", text)
+    assert "font: false" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 def test_llms_txt_names_every_page_as_the_site_serves_it() -> None:

@@ -107,7 +107,7 @@ def test_the_guard_pays_for_n_replies_in_all() -> None:
         ),
         ({"n": 3, "include_answer": False}, "at least 4, got 3"),
         ({"names": ["b", "b"]}, "different names, got b, b"),
-        ({"names": [7]}, "name of an other model to be str, got int"),
+        ({"names": [7]}, "name of another model to be str, got int"),
         ({"names": "bc"}, "other_models to be list or tuple, got str"),
         ({"method": "wsnne"}, "'wsnne' needs log-probabilities"),
         ({"method": "perplexity"}, "'perplexity' needs log-probabilities"),

