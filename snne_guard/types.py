@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -227,11 +227,19 @@ class Field:
             stands for rows that the answer lacks.
         uncertainty: In [0, 1]. 0: every sample has its value; 1: none has.
         supported: How many samples have it, by a similarity above 0.5.
+        grounded: How far the words of its value stand in the context, in [0, 1]; None
+            without a context, and for null and booleans.
     """
 
     path: str
     uncertainty: float
     supported: int
+    grounded: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict for metadata and JSON."""
+        record = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in record.items() if value is not None}
 
 
 _IN_METADATA = (
@@ -360,7 +368,7 @@ class Assessment:
         # Of an answer that is withheld not even the names of its fields are told.
         withheld = self.withheld or self.decision in {"refuse", "fallback"}
         if self.fields is not None and not withheld:
-            parts["fields"] = [*map(asdict, self.fields)]
+            parts["fields"] = [each.to_dict() for each in self.fields]
             if self.field_threshold is not None:
                 parts["uncertain_fields"] = list(self.uncertain_fields)
         if others := self.other_models:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,12 @@ from snne_guard.engine.protocol import Draws, Failure, Work
 from snne_guard.engine.request import Request
 from snne_guard.engine.state import CallState
 from snne_guard.fields import score_fields
+from snne_guard.fields.scoring import value_at
 from snne_guard.similarity.json_values import NOT_JSON, read_json
 from snne_guard.similarity.judge import judge_prompt
 from snne_guard.spans import SpanJudge, score_spans
 from snne_guard.spans.cutting import cut
-from snne_guard.spans.grounding import ground, weakest, with_support
+from snne_guard.spans.grounding import ground, ground_values, weakest, with_support
 from snne_guard.types import Field, FloatArray, Reply
 
 
@@ -25,7 +27,7 @@ def fields_of(call: CallState) -> Generator[Draws | Work, Any, None]:
     result: Any = yield Work(
         function=partial(_fields, call, (answer, *reply_set.samples)),
         deadline=call.deadline,
-        quick=reply_set.are_short,
+        quick=reply_set.are_short and call.request.context is None,
     )
     if isinstance(result, Failure):
         call.note_failure("fields", result.error, reason="fields_failed")
@@ -38,7 +40,12 @@ def _fields(call: CallState, replies: Sequence[Reply]) -> list[Field] | None:
     answer, *samples = [_value_of(each, call.request) for each in replies]
     if not isinstance(answer, dict | list):
         return None
-    return score_fields(answer, samples, question=call.request.question)
+    found = score_fields(answer, samples, question=call.request.question)
+    if context := call.request.context:
+        said = [value_at(answer, each.path) for each in found]
+        support = ground_values(said, context)
+        return [replace(f, grounded=g) for f, g in zip(found, support, strict=True)]
+    return found
 
 
 def _value_of(reply: Reply, request: Request) -> Any:  # noqa: ANN401 - JSON

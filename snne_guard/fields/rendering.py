@@ -10,12 +10,13 @@ from typing import Any, Literal, get_args
 
 from snne_guard.checks import check_choice
 from snne_guard.decision import Threshold
-from snne_guard.fields.scoring import read_value
+from snne_guard.fields.scoring import read_value, value_at
 from snne_guard.text import printable
 from snne_guard.types import Field
 
 FieldsForm = Literal["plain", "markdown", "html", "terminal"]
 
+_ABSENT = object()
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&]")
 
 
@@ -54,22 +55,12 @@ def render_fields(
     lines: list[str] = []
     for each in fields:
         line = sure if each.uncertainty <= limit else doubted
-        texts = [printable(each.path), printable(_shown(value, each.path))]
+        found = value_at(value, each.path, _ABSENT)
+        said = json.dumps(found, ensure_ascii=False, default=str)
+        said = "(absent)" if found is _ABSENT else said
+        texts = [printable(each.path), printable(said)]
         lines.append(line.format(*map(escape, texts), each.uncertainty))
     return whole.format("\n".join(lines))
-
-
-def _shown(value: Any, path: str) -> str:  # noqa: ANN401 - as above
-    """Return the value under a JSON Pointer."""
-    for part in path.split("/")[1:]:
-        step = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
-        elif isinstance(value, dict) and step in value:
-            value = value[step]
-        else:
-            return "(absent)"
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 _FORMS: dict[str, tuple[Callable[[str], str], str, str, str]] = {

@@ -144,6 +144,19 @@ def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above
     return given if isinstance(given, dict | list) else Elsewhere()
 
 
+def value_at(value: Any, path: str, /, absent: object = None) -> Any:  # noqa: ANN401 - as above
+    """Return the value under a JSON Pointer, ``absent`` where there is none."""
+    for part in path.split("/")[1:]:
+        step = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return absent
+    return value
+
+
 def _keyed(given: Any) -> Any:  # noqa: ANN401 - as above
     try:
         return keyed(read_value(given))

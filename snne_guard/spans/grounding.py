@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple, cast
 
@@ -80,6 +81,18 @@ def ground(
         for (start, _), text in zip(parts, texts, strict=True)
     ]
     return [*map(Support, grounded, [()] * len(parts) if foreign else missing)]
+
+
+def ground_values(values: Sequence[object], context: str, /) -> list[float | None]:
+    """Return how far documents have the words of each text or number; else None."""
+    source = _Source(context)
+    return [
+        source.support(str(value))
+        if isinstance(value, str | int | float | Decimal)
+        and not isinstance(value, bool)
+        else None
+        for value in values
+    ]
 
 
 def weakest(supports: Sequence[Support]) -> float | None:

@@ -369,3 +369,30 @@ def test_assessments_are_collected_for_a_guard_and_its_copies_alone() -> None:
         guard.invoke("Where?")
     assert len(seen) == 2
     assert again == seen
+
+
+@pytest.mark.parametrize(
+    ("value", "grounded"),
+    [
+        ("Ida Frick", 1.0),
+        ("Ida Brandt", 0.33),
+        ("Ona", 0.0),
+        (1907, 1.0),
+        (1908, 0.0),
+        (1000, 1.0),
+        (True, None),
+        (None, None),
+        ("", 0.0),
+    ],
+)
+def test_documents_support_the_words_of_a_value(value: Any, grounded: Any) -> None:
+    context = "The lamp of 1907 is by Ida Frick. It sold 1,000 times."
+    said = json.dumps({"a/b": value})
+    request = {"context": context, "schema": True}.items()
+    found = run(said, said, request=request, spans=True).assessment
+    (field,) = found.fields or ()
+    assert field.grounded == (
+        None if grounded is None else pytest.approx(grounded, abs=0.01)
+    )
+    (told,) = found.to_metadata()["fields"]
+    assert told.get("grounded") == field.grounded
