@@ -17,7 +17,7 @@ from snne_guard.types import Assessment, Score
 
 
 def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
-    """Return what becomes of the answer."""
+    """Return the decision on the answer."""
     settings = call.settings
     verdict = yield from _verdict(call)
     replacement: Any = None
@@ -42,7 +42,7 @@ def decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
 
 
 def _verdict(call: CallState) -> Generator[Draws | Work, Any, Verdict]:
-    """Return what the guard's options say of the answer, its fields and documents."""
+    """Return the options' verdict on the answer, its fields and documents."""
     settings, answer, score = call.settings, call.answer, call.score
     assert answer is not None  # noqa: S101 - drawn before
     policy = settings.policy

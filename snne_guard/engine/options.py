@@ -123,7 +123,7 @@ def _counts(name: str, value: object) -> bool:
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an answer is drawn with by its options, in a calibration's names."""
+    """Return the options of an answer's draw, in a calibration's names."""
     settings: dict[str, Any] = {}
     for name, aliases in SETTINGS.items():
         levels = [*_levels(options)]
@@ -172,7 +172,7 @@ def is_partial(options: Mapping[str, Any]) -> bool:
 
 
 def asked_of(levels: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Return what options ask for, as fields of a ``Request``."""
+    """Return the flags of a ``Request`` that options set."""
     return {
         "schema": any(map(asks_for_schema, levels)),
         "side_effects": any(map(may_act, levels)),

@@ -57,7 +57,7 @@ class Draw:
         return self.view is not None and self.view.extract is not None
 
     def conversation(self, messages: Sequence[Any], /) -> list[Any]:
-        """Return what is said to the model, by the user's own messages."""
+        """Return the messages that the model gets, from the user's own."""
         turns = [*messages] if self.view is None else self.view.rewritten(messages)
         further = zip(("assistant", "user"), self.turns, strict=False)
         return turns + [{"role": role, "content": text} for role, text in further]

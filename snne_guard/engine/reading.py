@@ -82,7 +82,7 @@ _CACHE_WRITES = (
 
 
 def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Cost:
-    """Return what one request took, whatever number of replies it brought.
+    """Return the cost of one request, whatever number of replies it brought.
 
     Counts have the names of OpenAI or of LangChain. Some servers count one reply
     only, or none: the cost is a lower bound then. ``failed`` requests came before it.

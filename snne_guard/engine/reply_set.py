@@ -184,7 +184,7 @@ def _improbable(group: Sequence[Reply], drawn: int) -> bool:
 
 
 def _problem(reply: Reply, *, visible: bool, tool_calls_allowed: bool) -> str | None:
-    """Return why a reply cannot be compared, as the stem of a reason code."""
+    """Return the stem of the reason code for a reply that cannot be compared."""
     if reply.refused:
         return "refused"
     if reply.tool_calls is not None and not tool_calls_allowed:

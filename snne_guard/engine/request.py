@@ -39,9 +39,9 @@ class GuardState:
         self._warned = False
 
     def limiter_of(self, draw: Draw, /) -> Limiter:
-        """Return what limits a request: for each other model a limit of its own.
+        """Return the limiter of a request: each other model has one of its own.
 
-        One that hangs would hold up the guarded model else.
+        One that hangs would otherwise hold up the guarded model.
         """
         if draw.other_model is None:
             return self.limiter

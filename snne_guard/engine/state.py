@@ -216,7 +216,7 @@ class CallState:
         )
 
     def _money(self) -> float | None:
-        """Return what all requests cost; None where the price of one is unknown."""
+        """Return the price of all requests; None if that of one is unknown."""
         own = sum((one for one in self.costs if one.other_model is None), Cost())
         money = [one.money for one in self.costs if one.other_model is not None]
         money.append(self.settings.price_of(own, model=self.request.model))

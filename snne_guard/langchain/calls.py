@@ -78,7 +78,7 @@ class GuardedCalls(BaseChatModel):
         *,
         answer: AIMessage | str | None = None,
     ) -> tuple[Request, LangChainSender]:
-        """Return what a driver needs to carry out a call; an ``answer`` may exist."""
+        """Return the parts that a driver needs for a call; an ``answer`` may exist."""
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models

@@ -10,7 +10,7 @@ from snne_guard.langchain.delivery import KEY, Record, usage_of
 
 
 def chunk_of(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
-    """Return what is delivered for a chunk of the answer, or for how the call ended.
+    """Return the chunk to deliver for one of the answer, or for the call's end.
 
     The chunk for the end has the assessment and the usage of all draws, so the others
     have no usage.

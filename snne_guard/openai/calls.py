@@ -50,7 +50,7 @@ class _Guard:
     def _prepare(
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Request, OpenAISender]:
-        """Return what a driver needs: the engine's request, and its sender."""
+        """Return the engine's request and its sender, for a driver."""
         state, body, taken = self.state, request.body, request.api.parameters
         given = None
         if answer is not None:
@@ -145,7 +145,7 @@ class AsyncClientGuard(_Guard):
     async def _prepared(
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Request, OpenAISender]:
-        """Return what a driver needs; functions of the user hold up no loop."""
+        """Return request and sender; functions of the user hold up no loop."""
         prepare = partial(self._prepare, request, answer)
         return await in_thread(prepare) if self.settings.asks_functions else prepare()
 

@@ -80,7 +80,7 @@ class StreamEnd:
         self._held: list[Any] = []
 
     def pass_on(self, item: object) -> list[Any]:
-        """Return what is delivered for an item; the outcome is last, or raises."""
+        """Return the parts to deliver for an item; the outcome is last, or raises."""
         if isinstance(item, Outcome):
             if item.error is not None:
                 raise item.error
@@ -93,7 +93,7 @@ class StreamEnd:
 
 
 def parts_of(request: ApiRequest, answer: ApiObject) -> list[Any]:
-    """Return what is delivered as parts of a stream, the last with the assessment."""
+    """Return an answer as the parts of a stream, the last with the assessment."""
     fields = answer.to_dict(warnings=False)
     record = fields.pop("snne_guard")
     chat = request.api.name == "chat"
