@@ -7,9 +7,6 @@ import time
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_anthropic import ChatAnthropic
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import get_usage_metadata_callback
 from langchain_core.globals import set_llm_cache
@@ -17,14 +14,14 @@ from langchain_core.language_models import FakeListChatModel, GenericFakeChatMod
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from snne_guard import ConfigurationError, Prices, SNNEGuard
 from tests.langchain.leaks import SECRET, Handler, listening, places
+from tests.langchain.others import OTHER, anthropic, messages_api, other_openai
 from tests.langchain.support import (
     CALLS,
     MODEL,
-    REFUSING,
     WHOLE,
     ask,
     chat_openai,
@@ -33,18 +30,13 @@ from tests.langchain.support import (
     metadata_of,
 )
 from tests.support.calibrations import calibration
-from tests.support.observers import Watcher
 from tests.support.openai_server import (
     Answer,
-    Asked,
-    Scripted,
     Server,
     always,
     calling,
     rejecting,
 )
-
-OTHER = "other-model"
 
 
 @tool
@@ -61,46 +53,6 @@ class City(BaseModel):
 
 
 PARIS = {"name": "Paris", "people": 2}
-
-
-def other_openai(server: Server, **options: Any) -> Any:
-    return chat_openai(server, **{"model": OTHER, **options})
-
-
-def anthropic(server: Server, **options: Any) -> ChatAnthropic:
-    settings: dict[str, Any] = {
-        "model_name": "claude",
-        "api_key": SecretStr("none"),
-        "base_url": server.url.removesuffix("/v1"),
-        "max_retries": 0,
-        "timeout": 60,
-        "stop": None,
-        **options,
-    }
-    return ChatAnthropic(**settings)
-
-
-def messages_api(text: str = "Paris", *, call: Any = None, name: str = "") -> Scripted:
-    """Answer as Anthropic's API does, by a text or by a call as well."""
-
-    def script(asked: Asked) -> Answer:
-        del asked
-        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        if call is not None:
-            used = {"type": "tool_use", "id": "toolu_1", "name": name, "input": call}
-            content.append(used)
-        body = {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-1",
-            "content": content,
-            "stop_reason": "end_turn" if call is None else "tool_use",
-            "usage": {"input_tokens": 7, "output_tokens": 3},
-        }
-        return Answer(body=body)
-
-    return script
 
 
 # -- What it is asked ------------------------------------------------------------------
@@ -372,149 +324,6 @@ def test_where_a_part_of_the_conversation_is_elsewhere_none_is_asked() -> None:
         record = metadata_of(guard.bind(extra_body=body).invoke("And there?"))
         assert other.requests == []
     assert record["reasons"][0] == "other_model_failed"
-
-
-# -- Tools and schemas -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("way", WHOLE)
-@pytest.mark.parametrize(
-    ("said", "alike"), [({"amount": 5}, True), ({"amount": 6}, False)]
-)
-def test_tools_are_bound_to_each_in_its_own_form(
-    said: Any, alike: bool, way: str
-) -> None:
-    with (
-        Server(lambda _: calling({"amount": 5})) as server,
-        Server(messages_api("", call=said, name="transfer")) as other,
-    ):
-        guard = guarded(
-            server, n=3, other_models=[anthropic(other)], tool_calls="score", **REFUSING
-        )
-        message = ask(guard.bind_tools([transfer], tool_choice="any"), way)
-        tools = other.requests[0].body["tools"]
-        assert [each["name"] for each in tools] == ["transfer"]
-        assert other.requests[0].body["tool_choice"] == {"type": "any"}
-    assert bool(message.tool_calls) is alike
-    assert metadata_of(message)["n_used"] == 3
-
-
-def test_tools_bound_again_replace_the_first() -> None:
-    @tool
-    def add(a: int, b: int) -> int:
-        """Add."""
-        return a + b
-
-    with Server(always()) as server, Server(messages_api()) as other:
-        guard = guarded(server, other_models=[anthropic(other)])
-        bound: Any = guard.bind_tools([transfer])
-        bound.bound.bind_tools([add]).invoke("Where?")
-        bound.bound.model_copy(update={"n": 4}).bind_tools([add]).invoke("Where?")
-        tools = [asked.body["tools"] for asked in other.requests]
-    assert [[each["name"] for each in given] for given in tools] == [["add"], ["add"]]
-
-
-def test_an_agent_binds_its_tools_to_each() -> None:
-    def script(asked: Asked) -> Answer:
-        last = asked.body["messages"][-1]
-        done = Answer(texts=["Done."])
-        return calling({"amount": 5}) if last["role"] == "user" else done
-
-    with Server(script) as server, Server(messages_api("Done.")) as other:
-        guard = guarded(server, other_models=[anthropic(other)], threshold=0.4)
-        agent: Any = create_agent(guard, [transfer])
-        state = agent.invoke({"messages": [("user", "Pay")]})
-        assert state["messages"][-1].text == "Done."
-        assert metadata_of(state["messages"][-1])["n_used"] == 5
-        (asked,) = other.requests  # a call that passes unscored draws no sample
-        results = [
-            block["type"]
-            for turn in asked.body["messages"]
-            for block in turn["content"]
-            if isinstance(block, dict)
-        ]
-    assert {"tool_use", "tool_result"} <= {*results}
-
-
-def test_what_cannot_be_bound_says_to_which_model() -> None:
-    with Server(always()) as server:
-        guard = guarded(server, other_models=[MODEL])
-        with pytest.raises(ConfigurationError, match="'FakeListChatModel' cannot be"):
-            guard.bind_tools([transfer])
-        with pytest.raises(ConfigurationError, match="'FakeListChatModel' cannot be"):
-            guard.with_structured_output(City)
-        claude = guarded(server, other_models=[anthropic(server)])
-        with pytest.raises(ConfigurationError, match="'claude'"):
-            claude.bind_tools([{"type": "web_search_20250305", "name": "web_search"}])
-
-
-def test_tools_that_only_the_model_has_are_an_error() -> None:
-    with Server(always()) as server:
-        model = chat_openai(server).bind_tools([transfer])
-        other = other_openai(server)
-        with pytest.raises(ConfigurationError, match=f"{OTHER!r} has no tools"):
-            SNNEGuard(model, other_models=[other]).invoke("Pay")
-        guard = guarded(server, other_models=[other])
-        with pytest.raises(ConfigurationError, match=f"{OTHER!r} has no schema"):
-            guard.bind(response_format={"type": "json_object"}).invoke("Where?")
-        both = SNNEGuard(model, other_models=[other.bind_tools([transfer])])
-        assert metadata_of(both.invoke("Pay"))["n_used"] == 5
-
-
-def test_an_agent_s_schema_is_asked_for_by_a_tool() -> None:
-    def script(asked: Asked) -> Answer:
-        return calling(PARIS, name=asked.body["tools"][0]["function"]["name"])
-
-    called = messages_api("", call=PARIS, name="City")
-    with Server(script) as server, Server(called) as other:
-        guard = guarded(server, other_models=[anthropic(other)], tool_calls="score")
-        agent: Any = create_agent(guard, response_format=ToolStrategy(City))
-        state = agent.invoke({"messages": [("user", "Where?")]})
-        assert state["structured_response"] == City.model_validate(PARIS)
-        assert len(other.requests) == 1
-        by_provider: Any = create_agent(guard, response_format=ProviderStrategy(City))
-        with pytest.raises(ConfigurationError, match=r"'claude' has no schema.*Tool"):
-            by_provider.invoke({"messages": [("user", "Where?")]})
-
-
-def filled(asked: Asked) -> Answer:
-    if asked.body.get("tools"):
-        return calling(PARIS, name="City")
-    return Answer(texts=[json.dumps(PARIS)], logprobs=False)
-
-
-@pytest.mark.parametrize("way", WHOLE)
-@pytest.mark.parametrize("include_raw", [True, False])
-@pytest.mark.parametrize("method", ["function_calling", "json_schema", "json_mode"])
-@pytest.mark.parametrize("people", [2, 3])
-def test_structured_answers_are_compared_by_value(
-    people: int, method: Any, include_raw: bool, way: str
-) -> None:
-    said = {"people": people, "name": "Paris"}
-    called = messages_api("I fill it in.", call=said, name="City")
-    with (
-        Server(filled) as server,
-        Server(called) as other,
-        Server(always(json.dumps(said), model=OTHER)) as third,
-    ):
-        watcher = Watcher()
-        others = [anthropic(other), other_openai(third)]
-        guard = guarded(server, n=5, other_models=others, observers=[watcher])
-        chain = guard.with_structured_output(
-            City, method=method, include_raw=include_raw
-        )
-        asked = "Where?"
-        found: Any = (
-            chain.invoke(asked) if way == "invoke" else in_loop(chain.ainvoke(asked))
-        )
-        found = found["parsed"] if include_raw else found
-        assert found == City.model_validate(PARIS)
-        assert other.requests[0].body["tools"][0]["name"] == "City"
-        assert third.requests[0].body["response_format"]["type"] == "json_schema"
-    (assessment,) = watcher.assessments
-    assert assessment.n_used == 5
-    assert assessment.uncertainty is not None
-    assert (assessment.uncertainty < 0.05) is (people == 2)
 
 
 # -- What is seen ----------------------------------------------------------------------

@@ -8,8 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,24 +19,20 @@ import pytest
 
 from snne_guard.evaluation.decision_log import logged_recordings
 from tests.cli.support import apart, run
+from tests.server.operated import (
+    SPLIT,
+    body,
+    knowing,
+    ready,
+    rows,
+    stopping,
+    until,
+    value,
+)
 from tests.server.support import Running, echo, key, port_of, process, serving
-from tests.support.openai_server import APART, CHAT, Answer, Asked, Server
+from tests.support.openai_server import Server
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
-
-SPLIT = "split"
-
-
-def knowing(asked: Asked) -> Answer:
-    """Answer the same to each question, or ever another thing where told so."""
-    asks = json.dumps(asked.body)
-    if "hang" in asks:
-        return Answer(hang=True)
-    if "fail" in asks:
-        return Answer(status=503, body={"error": {"message": f"no: {asks}"}})
-    delay = 0.7 if "slow" in asks else 0.0
-    texts = APART if SPLIT in asks and asked.is_sample else ("Paris is the answer",)
-    return Answer(texts=texts, delay=delay, chunk_delay=0.3 if "slow" in asks else 0)
 
 
 @pytest.fixture
@@ -49,44 +44,6 @@ def upstream() -> Iterator[Server]:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "decisions.jsonl"
-
-
-def body(question: str, **fields: Any) -> dict[str, Any]:
-    messages = [{"role": "user", "content": question}]
-    return {"model": "m", "messages": messages, **fields}
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    text = path.read_text("utf-8")
-    assert not text or text.endswith("\n")
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def until(check: Callable[[], Any], *, seconds: float = 20.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (value := check()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
-    return value
-
-
-def ready(running: Running) -> int:
-    return httpx.get(f"{running.url}/ready").status_code
-
-
-def stopping(running: Running) -> bool:
-    return ready(running) == 503
-
-
-def value(text: str, name: str, **labels: str) -> float:
-    """Sum up the series of a metric that have some labels."""
-    found = [line for line in text.splitlines() if line.startswith(name)]
-    told = [f'{label}="{given}"' for label, given in labels.items()]
-    return sum(
-        float(line.rpartition(" ")[2])
-        for line in found
-        if all(each in line for each in told)
-    )
 
 
 # -- Stopping --------------------------------------------------------------------------
@@ -450,154 +407,3 @@ def test_ready_can_ask_the_upstream(
         503,
         {"status": "the upstream does not answer"},
     )
-
-
-# -- Logs ------------------------------------------------------------------------------
-
-HEAD = {"authorization": "Bearer key-text", "x-request-id": "mine/1"}
-
-
-def logged(upstream: Server, *options: str) -> str:
-    """Send calls that end in every way; return what was logged."""
-    given = ("--upstream", upstream.url, "--n", "2", *options)
-    with process(*given, "--drain-seconds", "0") as (server, running):
-        asked = [body("prompt-text"), body("prompt-text", stream=True)]
-        asked += [body("prompt-text fail"), body("prompt-text fail", stream=True)]
-        asked += [{"model": "prompt-text", "n": 2}]
-        for each in asked:
-            running.post(json=each, headers=HEAD)
-        running.post("/v1/prompt-text", json={}, headers=HEAD)
-        running.post(content=b"{prompt-text", headers=HEAD)
-        httpx.get(f"{running.url}/v1/models/prompt-text?x=prompt-text", headers=HEAD)
-        bad = {**HEAD, "x-request-id": "prompt-text with spaces and key-text"}
-        assert running.post(json=body("x"), headers=bad).status_code == 200
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
-        assert server.stderr is not None
-        return server.stderr.read()
-
-
-def test_debug_logs_have_no_key_and_no_text(upstream: Server) -> None:
-    text = logged(upstream, "--log-format", "json", "--log-level", "debug")
-    assert all(json.loads(line) for line in text.splitlines())
-    assert not any(f"{what}-text" in text for what in ("key", "prompt"))
-    assert "Paris" not in text
-
-
-def test_json_logs_have_a_line_a_call_and_say_what_failed(upstream: Server) -> None:
-    text = logged(upstream, "--log-format", "json")
-    assert not any(f"{what}-text" in text for what in ("key", "prompt"))
-    assert "Paris" not in text
-    found = [json.loads(line) for line in text.splitlines()]
-    assert all(row["time"] and row["level"] and row["message"] for row in found)
-    access = [row for row in found if row["message"] == "request"]
-    statuses = Counter((row["route"], row["status"]) for row in access)
-    assert statuses == {
-        ("/v1/chat/completions", 200): 3,
-        ("/v1/chat/completions", 503): 2,
-        ("/v1/chat/completions", 400): 2,
-        ("/v1/models/{model:path}", 501): 1,
-        ("other", 404): 1,
-    }
-    ids = [row["request_id"] for row in access]
-    assert ids[:8] == ["mine/1"] * 8
-    assert ids[8].startswith("req_")
-    errors = [row for row in found if row["message"] == "request failed"]
-    assert {row["error"] for row in errors} >= {"InternalServerError"}
-    assert all(row["request_id"] == "mine/1" for row in errors)
-    host = upstream.url.split("/")[2]
-    failed = [row for row in found if row["message"] == "the upstream failed"]
-    assert {(row["upstream"], row["status"]) for row in failed} == {
-        (host, 503),
-        (host, 501),
-    }
-    assert all(row["seconds"] >= 0 and row["request_id"] for row in failed)
-
-
-def test_text_logs_are_lines_for_people(upstream: Server) -> None:
-    text = logged(upstream)
-    assert not any(f"{what}-text" in text for what in ("key", "prompt"))
-    (line, *_) = [each for each in text.splitlines() if "status=503" in each]
-    assert "request_id=mine/1" in line
-    assert " error request failed " in text
-
-
-def test_a_refused_policy_is_logged_with_its_key(
-    upstream: Server, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO", "snne_guard.server")
-    head = {"authorization": "Bearer a", "x-snne-guard-policy": "none"}
-    with serving(upstream.url, keys={"a": key("a")}) as running:
-        assert running.post(json=CHAT, headers=head).status_code == 403
-    (line,) = [each for each in caplog.records if each.message == "request"]
-    fields: Any = vars(line)["fields"]
-    assert (fields["key"], fields["status"]) == ("a", 403)
-
-
-def test_an_upstream_that_is_not_there_is_named() -> None:
-    given = ("--upstream", "http://127.0.0.1:1/v1", "--log-format", "json")
-    with process(*given) as (server, running):
-        assert running.post(json=CHAT).status_code == 502
-        assert server.stderr is not None
-        found = (json.loads(line) for line in server.stderr)
-        row = next(row for row in found if row["message"] == "the upstream failed")
-    assert (row["upstream"], row["error"]) == ("127.0.0.1:1", "ConnectError")
-
-
-# -- Tracing ---------------------------------------------------------------------------
-
-PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-TRACED = """
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
-provider = TracerProvider()
-one_line = lambda span: span.to_json(indent=None) + "\\n"
-exporter = ConsoleSpanExporter(formatter=one_line)
-provider.add_span_processor(SimpleSpanProcessor(exporter))
-trace.set_tracer_provider(provider)
-from snne_guard.cli import main
-main()
-"""
-
-
-def test_the_trace_goes_on_to_the_upstream(upstream: Server) -> None:
-    head = {"traceparent": PARENT, "tracestate": "a=b", "baggage": "secret=1"}
-    with serving(upstream.url, policy={"n": 2}) as running:
-        for path in ("/v1/chat/completions", "/v1/embeddings"):
-            running.post(path, json=body("x"), headers=head)
-    for asked in upstream.requests:
-        assert asked.headers["traceparent"] == PARENT
-        assert asked.headers["tracestate"] == "a=b"
-    guarded = [each for each in upstream.requests if "chat" in each.path]
-    assert not any("baggage" in asked.headers for asked in guarded)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_each_request_is_a_span_of_the_client_s_trace(
-    upstream: Server, *, stream: bool
-) -> None:
-    pytest.importorskip("opentelemetry.sdk")
-    options = ("--upstream", upstream.url, "--threshold", "0.4", "--n", "2")
-    with process(*options, program=("-c", TRACED)) as (server, running):
-        given = body("prompt-text", stream=stream)
-        running.post(json=given, headers={"traceparent": PARENT, **HEAD})
-        running.post(json=body("fail"), headers=HEAD)
-        assert server.stdout is not None
-        first, second = (json.loads(server.stdout.readline()) for _ in range(2))
-    assert first["name"] == "chat m"
-    assert first["kind"] == "SpanKind.SERVER"
-    assert first["context"]["trace_id"] == "0x0af7651916cd43dd8448eb211c80319c"
-    assert first["parent_id"] == "0xb7ad6b7169203331"
-    attributes = first["attributes"]
-    assert attributes["gen_ai.operation.name"] == "chat"
-    assert attributes["gen_ai.response.model"] == "test-model"
-    assert attributes["gen_ai.usage.input_tokens"] == (5 if stream else 10)
-    assert attributes["snne_guard.decision"] == "accept"
-    assert attributes["snne_guard.request_id"] == "mine/1"
-    span = first["context"]["span_id"].removeprefix("0x")
-    sent = {asked.headers["traceparent"] for asked in upstream.requests[:2]}
-    assert sent == {f"00-0af7651916cd43dd8448eb211c80319c-{span}-01"}
-    assert second["status"]["status_code"] == "ERROR"
-    assert second["attributes"]["http.response.status_code"] == 503
-    assert "text" not in json.dumps([first, second]).replace("context", "")
