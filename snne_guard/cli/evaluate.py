@@ -21,7 +21,7 @@ from snne_guard.cli.models import named_grader
 from snne_guard.errors import InputError
 from snne_guard.evaluation import Evaluation, read_labelled, read_recordings
 from snne_guard.evaluation.accepting import in_words
-from snne_guard.evaluation.findings import skipped_by_reason
+from snne_guard.evaluation.conclusions import skipped_by_reason
 from snne_guard.evaluation.jsonl import beside
 from snne_guard.evaluation.ranking import BASELINE, TITLES
 from snne_guard.evaluation.ranking import evaluate as evaluate_recordings

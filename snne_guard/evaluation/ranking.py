@@ -17,17 +17,12 @@ from pydantic_core import to_json
 from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.accepting import guard_u, why_never_accepted
+from snne_guard.evaluation.documents import AND_GROUNDED, doubt, grounded_rows
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.sentences import (
-    AND_GROUNDED,
-    SentenceRanking,
-    doubt,
-    grounded_rows,
-    ranked_sentences,
-)
+from snne_guard.evaluation.sentences import SentenceRanking, ranked_sentences
 from snne_guard.evaluation.tables import frame_of
 from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity

@@ -16,7 +16,7 @@ from snne_guard.decision import Threshold
 from snne_guard.errors import InputError, MissingExtraError
 from snne_guard.evaluation import plots
 from snne_guard.evaluation.accepting import error_at, in_words
-from snne_guard.evaluation.findings import advice, findings, skipped_by_reason
+from snne_guard.evaluation.conclusions import advice, findings, skipped_by_reason
 from snne_guard.evaluation.ranking import TITLES, Evaluation
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import printable

@@ -1,19 +1,15 @@
-"""How well sentences are ranked, and answers by the documents that support them."""
+"""How well the uncertainty of sentences finds the wrong ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from snne_guard.errors import MissingExtraError
 from snne_guard.evaluation.metrics import auroc
-from snne_guard.evaluation.recordings import Recording
-from snne_guard.spans.grounding import ground, weakest
-from snne_guard.types import FloatArray, Span
+from snne_guard.types import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,31 +54,3 @@ def ranked_sentences(
         within=float(np.mean(both)) if both else math.nan,
         grounded=auroc(doubts, correct) if len(doubts) == len(correct) else None,
     )
-
-
-AND_GROUNDED = " and grounded"
-"""The end of the name of a row that is a pair."""
-
-
-def doubt(recording: Recording) -> float:
-    """Return 1 - ``grounded`` by words, NaN without context or the extra ``spans``."""
-    if recording.context:
-        with suppress(MissingExtraError):
-            supports = ground(recording.main_answer, recording.context)
-            return 1 - (weakest(supports) or 0.0)
-    return math.nan
-
-
-def grounded_rows(
-    uncertainties: Mapping[str, FloatArray], doubts: FloatArray
-) -> dict[str, FloatArray]:
-    """Return rows for the doubts, alone and as a pair: the sum of both ranks."""
-    if np.isnan(doubts).any():
-        return {}
-    first, *_ = uncertainties
-    ranks = [
-        np.unique(each, return_inverse=True)[1]
-        for each in (uncertainties[first], doubts)
-    ]
-    pair = np.sum([each / max(1, each.max()) for each in ranks], axis=0)
-    return {"grounded": doubts, first + AND_GROUNDED: pair}

@@ -19,7 +19,7 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.symbols import RUN, notation, symbols
+from snne_guard.similarity.symbols import RUN, notation, symbols_in
 from snne_guard.similarity.tokens import is_plain, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
@@ -282,7 +282,7 @@ class _Answer(WeighedWords):
     @cached_property
     def symbols(self) -> list[str]:
         """The symbols between its words."""
-        return symbols(self.text)
+        return symbols_in(self.text)
 
 
 def asked_words(question: str) -> frozenset[str]:

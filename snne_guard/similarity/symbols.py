@@ -90,11 +90,11 @@ _OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
 _SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
 
 
-def symbols(text: str, /) -> list[str]:
+def symbols_in(text: str, /) -> list[str]:
     """Return the symbols before, between and after the words, without marks of prose.
 
     Example:
-        >>> symbols("Oh, it is **tin**!"), symbols("if (!open) close()")
+        >>> symbols_in("Oh, it is **tin**!"), symbols_in("if (!open) close()")
         (['', '', '', '', ''], ['', '!', '', '()'])
     """
     text = compatible(text).strip()
