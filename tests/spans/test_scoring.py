@@ -138,7 +138,7 @@ def test_long_texts_take_time_in_proportion(unit: str) -> None:
         return time.process_time() - begin
 
     seconds(1_000)
-    assert seconds(200_000) < 40 * seconds(20_000) + 0.5
+    assert seconds(100_000) < 40 * seconds(10_000) + 0.25
 
 
 # -- A threshold -----------------------------------------------------------------------
