@@ -165,21 +165,25 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     """Return 1.0 if an answer ends with the number of one of the references, else 0.0.
 
     ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
-    ``1200``, and ``1/2`` and ``0.5``. Differences of up to a millionth are ignored.
-    None where no reference has a number.
+    ``1200``, and ``1/2`` and ``0.5``; ``5%`` and five per mille are not. Differences of
+    up to a millionth are ignored. None where no reference has a number.
 
     Example:
         >>> numeric_match("That makes $1,200.00.", ["1200"])
         1.0
     """
-    numbers = (final_number(text) for text in references)
+    numbers = (stated_number(text) for text in references)
     known = [number for number in numbers if number is not None]
     if not known:
         return None
-    stated = final_number(answer)
-    if stated is None:
-        return 0.0
-    return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))
+    stated = stated_number(answer)
+    return float(stated is not None and any(_equal(stated, one) for one in known))
+
+
+def _equal(stated: tuple[Fraction, str], known: tuple[Fraction, str]) -> bool:
+    (one, sign), (other, its_sign) = stated, known
+    same_sign = sign == its_sign or "" in {sign, its_sign}
+    return same_sign and abs(one - other) <= _TOLERANCE * abs(other)
 
 
 # An expression without these stands alone, and is read as LaTeX as a whole.
@@ -228,12 +232,6 @@ def math_verify() -> Measure:
         return float(any(verify(each, stated) for each in known))
 
     return measure
-
-
-def final_number(text: str, /) -> Fraction | None:
-    """Return the number that a worked answer ends with, without its unit, if any."""
-    number = stated_number(text)
-    return number and number[0]
 
 
 def is_abstention(answer: str, /) -> bool:
