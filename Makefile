@@ -130,7 +130,7 @@ $(VENV)/.test: $(VENV)/.demo $(INPUTS)
 	@# Alone and first: beside others, pip would take a build for GPUs, of gigabytes.
 	@$(PIP) install $(TORCH)
 	@$(PIP) install --constraint constraints.txt --group test \
-		--editable ".[bert-score,demo,embeddings,eval,hf,nli,ray,server]"
+		--editable ".[bert-score,demo,embeddings,eval,hf,math,nli,ray,server]"
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)

@@ -252,12 +252,16 @@ def test_mathematics_is_compared_by_value(
     assert (grade and grade.correct) == correct
 
 
+# The signal that ends it may come while Python ends an object, where it is only a
+# warning.
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_no_log_holds_an_answer_that_takes_too_long(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pytest.importorskip("math_verify")
     caplog.set_level("DEBUG")
-    slow = recording(main_answer=f"$1{'+1' * 20_000}$", answers=["3"])
+    slow = recording(main_answer=f"$1{'+1' * 14_000}$", answers=["3"])
     (grade,) = resolve_grader("math_verify")([slow])
     assert grade is not None
     assert grade.correct == 0
