@@ -69,7 +69,7 @@ test-frameworks: ## Run the guard in agent frameworks, each in an environment; s
 		echo "== $$name"; \
 		SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_FRAMEWORK=$$name \
 			$$venv/bin/python -m pytest -q -W default -o addopts=--import-mode=importlib \
-			$(or $(ARGS),tests/frameworks tests/examples -k frameworks); \
+			$(or $(ARGS),tests/frameworks tests/examples/test_examples.py -k frameworks); \
 	done
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
