@@ -12,6 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from snne_guard.errors import InputError
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.fields import render_fields
@@ -60,10 +61,10 @@ class FieldTable:
         self._labels: defaultdict[str, array[float]] = defaultdict(_floats)
 
     def add(self, recording: Recording, /) -> None:
-        """Add an answer; one that is no JSON, or has no samples, only with labels.
+        """Add an answer; one that is no JSON or has no samples adds nothing.
 
         Raises:
-            InputError: Labels are of no field, or the answer has none.
+            InputError: It has labels all the same, or labels of what is no field.
         """
         paths: set[str] = set()
         for path, each, label in _fields(recording.without_reasoning()):
@@ -112,12 +113,15 @@ def worst_fields(recordings: Iterable[Recording], /) -> list[tuple[str, str]]:
 
 def _fields(recording: Recording) -> Iterator[tuple[str, Field, float]]:
     """Yield the folded path, the field and its label, NaN without one."""
-    value = read_value(recording.main_answer)
-    is_scored = isinstance(value, dict | list) and recording.samples
-    if is_scored or recording.extra.get("field_labels"):
+    try:
         found, labels = labelled_fields(recording.to_dict())
-        for each in found:
-            yield _folded(value, each.path), each, labels.get(each.path, math.nan)
+    except InputError:  # no JSON, for one
+        if recording.extra.get("field_labels"):
+            raise
+        return
+    value = read_value(recording.main_answer)
+    for each in found:
+        yield _folded(value, each.path), each, labels.get(each.path, math.nan)
 
 
 def _folded(value: object, path: str) -> str:
