@@ -235,7 +235,7 @@ def math_verify() -> Measure:
 
 
 def is_abstention(answer: str, /) -> bool:
-    """Return whether a whole answer is one of the usual ways of declining to answer."""
+    """Recognise an answer that is nothing but one of the usual ways of declining."""
     plain = squad_normalised(answer.replace("\u2019", "'"))
     return _ABSTENTION.fullmatch(plain) is not None
 

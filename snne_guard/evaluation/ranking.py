@@ -18,15 +18,19 @@ from snne_guard.cost import Prices
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.accepting import guard_u, why_never_accepted
 from snne_guard.evaluation.documents import AND_GROUNDED, doubt, grounded_rows
+from snne_guard.evaluation.fields import FieldSummary, FieldTable
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.sentences import SentenceRanking, ranked_sentences
+from snne_guard.evaluation.sentences import (
+    SentenceRanking,
+    labelled_sentences,
+    ranked_sentences,
+)
 from snne_guard.evaluation.tables import frame_of
 from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
 from snne_guard.types import FloatArray, IntArray, Similarity, Span
 
@@ -87,6 +91,7 @@ class Evaluation:
         recipes: What the recipes are worth, if there is something to compare: a
             self-check, other model or view, and right and wrong answers.
         sentences: How well sentences are ranked; None where none are labelled.
+        fields: What is known of each field; empty where no answer is JSON.
     """
 
     name: str
@@ -106,6 +111,7 @@ class Evaluation:
     never_accepted: Mapping[str, int]
     recipes: RecipeComparison | None
     sentences: SentenceRanking | None
+    fields: tuple[FieldSummary, ...]
 
     @property
     def accuracy(self) -> float | None:
@@ -129,7 +135,10 @@ class Evaluation:
         return tuple(sorted(self.rows, key=place))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values, without texts of questions or answers."""
+        """Return everything as JSON values, without texts of questions or answers.
+
+        Of a JSON answer, it has the keys.
+        """
         plain = to_json(
             self, inf_nan_mode="null", fallback=lambda array: array.tolist()
         )
@@ -177,8 +186,9 @@ def evaluate(
     other models out. If recordings have these, self-checks or views, recipes, which are
     ways to spend a guard's calls, are compared as well. If they have
     ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are ranked
-    too. If all have a ``context``, so are how far it supports the answers
-    (``grounded``), and the pair of that and the first method.
+    too. Fields of JSON answers are summed up, with ``field_labels`` as
+    ``calibrate_fields`` describes them. If all have a ``context``, how far it supports
+    the answers (``grounded``) is ranked, and the pair of that and the first method.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -220,6 +230,7 @@ def evaluate(
     rows, skipped = _planned(methods, similarity)
     recipes = RecipeTable(calls=calls, prices=prices, other_prices=other_prices)
     sentences: list[tuple[list[Span], Sequence[int]]] = []
+    fields = FieldTable()
     doubts: list[float] = []
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
@@ -228,9 +239,8 @@ def evaluate(
     n_read = 0
     for recording, grade in graded(recordings, grader):
         n_read += 1
-        if "sentence_labels" in recording.extra:
-            spans, labels = labelled_spans(recording.to_dict())
-            sentences.append((spans, labels))
+        sentences.extend(labelled_sentences(recording))
+        fields.add(recording)
         if grade is None:
             left_out[_UNGRADED] += 1
             continue
@@ -298,6 +308,7 @@ def evaluate(
         never_accepted=Counter(filter(None, never)),
         recipes=recipes.compared(resamples=resamples),
         sentences=ranked_sentences(sentences),
+        fields=fields.summaries(),
     )
 
 

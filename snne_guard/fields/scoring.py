@@ -116,23 +116,32 @@ def calibrate_fields(
     us: list[float] = []
     labels: list[Any] = []
     for row in rows:
-        known = row.get("field_labels") or {}
-        if not known:
+        if not row.get("field_labels"):
             continue
-        if not isinstance(known, Mapping):
-            msg = f"expected field_labels by path, got a {type(known).__name__}"
-            raise InputError(msg)
-        question = row.get("question")
-        found = score_fields(row["main_answer"], row["samples"], question=question)
+        found, known = labelled_fields(row)
         uncertainties = {field.path: field.uncertainty for field in found}
-        if unknown := [path for path in known if path not in uncertainties]:
-            msg = f"recording {row['id']} has no field {unknown[0]!r} to label"
-            raise InputError(msg)
         # By the id, so that nobody can draw until a threshold is to their liking.
         path = Random(str(row["id"])).choice(sorted(known))  # noqa: S311 - no secret
         us.append(uncertainties[path])
         labels.append(known[path])
     return Threshold.for_error_rate(us, labels, alpha=alpha, delta=delta)
+
+
+def labelled_fields(row: Mapping[str, Any], /) -> tuple[list[Field], Mapping[str, Any]]:
+    """The fields of a recording, and by path the labels of those that have one."""
+    known = row.get("field_labels") or {}
+    if not isinstance(known, Mapping):
+        msg = f"expected field_labels by path, got a {type(known).__name__}"
+        raise InputError(msg)
+    question = row.get("question")
+    found = score_fields(row["main_answer"], row["samples"], question=question)
+    if unknown := known.keys() - {field.path for field in found}:
+        msg = f"recording {row['id']} has no field {min(unknown)!r} to label"
+        raise InputError(msg)
+    if bad := [label for label in known.values() if label not in (0, 1)]:
+        msg = f"expected 1 or 0 for each of field_labels, got {bad[0]!r}"
+        raise InputError(msg)
+    return found, known
 
 
 def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above

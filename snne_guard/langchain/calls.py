@@ -77,6 +77,7 @@ class GuardedCalls(BaseChatModel):
         options: Mapping[str, Any] | None = None,
         *,
         answer: AIMessage | str | None = None,
+        context: Any = None,
     ) -> tuple[Request, LangChainSender]:
         """Return the parts that a driver needs for a call; an ``answer`` may exist."""
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
@@ -94,6 +95,7 @@ class GuardedCalls(BaseChatModel):
             structured=self.structured,
             run=run or self._run,
             answer=answer,
+            context=context,
         )
         rejections = self.shared.rejections
         sender = LangChainSender(inside, messages, others=others, rejections=rejections)
@@ -233,6 +235,7 @@ class GuardedCalls(BaseChatModel):
         answer: AIMessage | str | None = None,
         *,
         schema: Any = None,
+        context: Any = None,
     ) -> Assessment:
         """Return everything about one call, the samples and the matrix included.
 
@@ -243,11 +246,13 @@ class GuardedCalls(BaseChatModel):
             messages: What the model takes.
             answer: An answer that you already have; only samples are drawn then.
             schema: What ``with_structured_output`` takes, for an answer as of that.
+            context: The documents of this call, in place of the guard's own: a text, or
+                a list of texts or ``Document`` objects.
 
         Raises:
             Exception: The model's own error, if it fails to answer.
         """
-        call = self._prepared_by(messages, answer, schema)
+        call = self._prepared_by(messages, answer, schema, context)
         return engine.run(*call).assessed()
 
     async def aassess(
@@ -256,14 +261,19 @@ class GuardedCalls(BaseChatModel):
         answer: AIMessage | str | None = None,
         *,
         schema: Any = None,
+        context: Any = None,
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        prepare = partial(self._prepared_by, messages, answer, schema)
+        prepare = partial(self._prepared_by, messages, answer, schema, context)
         call = await self._aprepared(prepare)
         return (await engine.arun(*call)).assessed()
 
     def _prepared_by(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None, schema: Any
+        self,
+        messages: LanguageModelInput,
+        answer: AIMessage | str | None,
+        schema: Any,
+        context: Any,
     ) -> tuple[Request, LangChainSender]:
         conversation = self._convert_input(messages).to_messages()
         guard: Any = self
@@ -271,6 +281,6 @@ class GuardedCalls(BaseChatModel):
         if schema is not None:
             guard, options = asking_step(self.with_structured_output(schema))
         call: tuple[Request, LangChainSender] = guard.prepared(
-            conversation, options=options, answer=answer
+            conversation, options=options, answer=answer, context=context
         )
         return call

@@ -55,6 +55,7 @@ def engine_request(
     structured: bool | frozenset[str] = False,
     run: Run = None,
     answer: AIMessage | str | None = None,
+    context: Any = None,
 ) -> Request:
     """Return the engine's request for one call.
 
@@ -82,7 +83,7 @@ def engine_request(
         state=state,
         question=metadata.get("snne_guard_question"),
         last=str(human[-1].text) if human else None,
-        context=metadata.get("snne_guard_context"),
+        context=metadata.get("snne_guard_context") if context is None else context,
         structured=structured,
         others_retried=frozenset(
             name for name, other in others.items() if not other.retries_itself

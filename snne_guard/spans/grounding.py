@@ -84,7 +84,7 @@ def ground(
 
 
 def ground_values(values: Sequence[object], context: str, /) -> list[float | None]:
-    """Return how far documents have the words of each text or number; else None."""
+    """The support of documents for each text or number; None for other values."""
     source = _Source(context)
     return [
         source.support(str(value))
@@ -176,7 +176,7 @@ class _Source:
                 yield each.span()
 
     def is_foreign(self, answer: str) -> bool:
-        """Return whether an answer is in another language or script."""
+        """Recognise an answer in another language or script."""
         words = frozenset(_tokens(answer))
         here, there = _letters(words), _letters(self._words)
         if here and there and here.isdisjoint(there):
