@@ -85,13 +85,16 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 docs: $(DOCS)/.docs ## Build the site into site/; a warning is an error
 	@$(DOCS)/bin/mkdocs build --strict
 
-pictures: $(VENV)/.test ## Draw the pictures and the example report of the docs anew
+pictures: $(VENV)/.test ## Draw the pictures and the example report of the docs anew; needs Chromium
 	@$(BIN)/snne-guard demo --save-svg docs/demo.svg
 	@$(BIN)/snne-guard ask "Who wrote the novel The Lighthouse of Varn?" \
 		--threshold 0.5 --on-uncertain refuse --save-svg docs/ask.svg || test $$? = 3
+	@$(BIN)/snne-guard ask "Who painted the Mona Lisa, and where does it hang?" --spans \
+		--save-svg docs/spans.svg
 	@$(BIN)/snne-guard evaluate examples/calibration/recording.jsonl --grader contains \
 		--methods "snne,snne[rouge_l],dse[exact]" --max-error 0.2 --at-coverage 0.4 \
 		--report docs/report.html --show-texts
+	@$(BIN)/python docs/.live_page.py docs/images/live.png
 
 bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	@status=0; \

@@ -25,7 +25,7 @@ _BINS = 20
 _CURVES = 4
 _LEAST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 _GROUPS = 8  # of answers whose p_wrong is compared with their errors
-_LONGEST_NAME = 28
+_LONGEST_NAME = 32
 _MOST_ROWS = 14
 
 
@@ -184,7 +184,8 @@ def _intervals(
 def _short(name: str) -> str:
     # Fonts have no glyph for control characters, nor for their pictures.
     shown = [char if char.isprintable() else "?" for char in name]
-    return "".join(shown[:_LONGEST_NAME])
+    cut = "..." if len(shown) > _LONGEST_NAME else ""
+    return "".join(shown[: _LONGEST_NAME - len(cut)]) + cut
 
 
 def _axes(ax: Axes | None, *, x: str, y: str) -> Axes:
