@@ -77,17 +77,19 @@ class RecordedCall:
     """The recorded replies to a question, for guards with any options to draw from.
 
     Attributes:
-        views: The view of each sample of the guarded model; ``"plain"`` without views.
+        recording: The question.
+        answer: The delivered answer.
+        own: The samples of the guarded model.
+        views: The view of each of them; ``"plain"`` without views.
     """
 
     def __init__(self, recording: Recording, /) -> None:
-        answer, samples = recorded_replies(recording)
-        own = [sample for sample in samples if sample.other_model is None]
-        self.views = tuple(sample.view or PLAIN for sample in own)
-        self._recording = recording
-        self._answer = answer
+        self.recording = recording
+        self.answer, samples = recorded_replies(recording)
+        self.own = [sample for sample in samples if sample.other_model is None]
+        self.views = tuple(sample.view or PLAIN for sample in self.own)
         self._samples: defaultdict[str, list[Reply]] = defaultdict(list)
-        for sample in own:
+        for sample in self.own:
             # A guard without views knows nothing of one that is called plain.
             kept = replace(sample, view=None) if sample.view == PLAIN else sample
             self._samples[sample.view or PLAIN].append(kept)
@@ -111,13 +113,13 @@ class RecordedCall:
 
         def brought(draw: Draw) -> Response | Failure:
             if draw.role == "self_check":
-                p_correct = self._recording.self_check
-                return Response(replies=(self._answer,), p_correct=p_correct)
+                p_correct = self.recording.self_check
+                return Response(replies=(self.answer,), p_correct=p_correct)
             if draw.other_model is not None:
                 other = self._others.get(draw.other_model)
                 missing = InputError(f"no sample of {draw.other_model!r} was recorded")
                 return Response(replies=(other,)) if other else Failure(error=missing)
-            replies = [self._answer]
+            replies = [self.answer]
             if draw.role != "answer":
                 view = PLAIN if draw.view is None else draw.view.name
                 replies = [*islice(left.get(view, ()), draw.n)]
@@ -135,8 +137,8 @@ class RecordedCall:
             state=self._state,
             capabilities=_TAKES,
             question=question,
-            context=self._recording.context,
-            tools_bound=self._answer.tool_calls is not None
+            context=self.recording.context,
+            tools_bound=self.answer.tool_calls is not None
             and settings.tool_calls == "skip",
             replayed=True,
         )
@@ -147,7 +149,7 @@ class RecordedCall:
         there = sum(map(self.views.count, views))
         return InputError(
             f"expected at least {settings.n_samples} samples of each question, "
-            f"recording {self._recording.id!r} has {there}. Give a smaller n"
+            f"recording {self.recording.id!r} has {there}. Give a smaller n"
         )
 
 
