@@ -22,6 +22,7 @@ from snne_guard.evaluation.documents import AND_GROUNDED, doubt, grounded_rows
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
+from snne_guard.evaluation.recorded_calls import PER_REPLY
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.evaluation.replaying import RecordedCall
 from snne_guard.evaluation.sentences import SentenceRanking, ranked_sentences
@@ -385,7 +386,7 @@ def _inputs(
     """Return the maker of reply sets of answer and samples for a similarity."""
     recording, replies = call.recording, [call.answer, *(one for _, one in samples)]
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
-    for need in ("hidden_states", "token_importance"):
+    for need in PER_REPLY:
         values = recording.extra.get(need)
         if isinstance(values, list) and len(values) == 1 + len(recording.samples):
             known[need] = [values[0], *(values[1 + at] for at, _ in samples)]

@@ -31,6 +31,9 @@ DRAWN = frozenset(
 )
 """Fields of a recording that are about its replies; no question brings them."""
 
+PER_REPLY = ("hidden_states", "token_importance")
+"""Further fields of a recording with an entry for each reply, the answer's first."""
+
 PLAIN = "plain"
 """The view in which samples are drawn without views."""
 
@@ -234,12 +237,15 @@ class OtherRecording:
 
 def _joined(row: Recording, other: Recording, name: str) -> Recording:
     n = len(row.samples)
+    known = {field: row.extra.get(field) for field in PER_REPLY}
+    lists = {field: each for field, each in known.items() if isinstance(each, list)}
+    longer = {field: [*each, None] for field, each in lists.items()}
     return replace(
         row,
         samples=(*row.samples, other.main_answer),
         token_logprobs=row.token_logprobs and (*row.token_logprobs, None),
         sample_models=(*(row.sample_models or (None,) * n), name),
-        extra={**row.extra, "drawn": _drawn(row, other, name)},
+        extra={**row.extra, **longer, "drawn": _drawn(row, other, name)},
     )
 
 
