@@ -97,6 +97,11 @@ class RecordedCall:
         self._others = {s.other_model: s for s in reversed(samples) if s.other_model}
         self._state = GuardState()
 
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether those of each reply of the guarded model are known."""
+        return all(reply.token_logprobs for reply in (self.answer, *self.own))
+
     def assessed(
         self,
         settings: GuardSettings,
@@ -228,10 +233,11 @@ def score_recordings(
         raise InputError(msg)
     taken = _taken(views, how_drawn(first).views or (PLAIN,), what="views")
     others = _taken(other_models, first.other_models, what="other models")
-    chosen = resolve_method(method, logprobs=not others and all(_logprobs(first)))
+    call = RecordedCall(first)
+    chosen = resolve_method(method, logprobs=not others and call.has_logprobs)
     name, function = resolve_similarity(similarity or chosen.default_similarity)
     if n is None:
-        samples = sum(view in taken for view in RecordedCall(first).views)
+        samples = sum(view in taken for view in call.views)
         n = 1 + samples + len(others) + (self_check is not None)
     settings = GuardSettings(
         n=n,
@@ -263,9 +269,10 @@ def score_recordings(
             _require_self_check(row, self_check)
         why: str | None = "logprobs_missing"
         u: float | None = None
-        if not (alone and None in _logprobs(row)):
+        call = RecordedCall(row)
+        if call.has_logprobs or not alone:
             told = row.question if bare_question else row.prompt
-            found = _found(row, settings, told)
+            found = _found(call, settings, told)
             why, u = _why_never_accepted(found, settings, chosen), found.uncertainty
         unscored.update([] if why is None else [why])
         uncertainty.append(math.inf if why is not None or u is None else u)
@@ -313,23 +320,17 @@ def _how_grounded(settings: GuardSettings, context_from: str) -> dict[str, Any]:
     return {"min_grounded": settings.min_grounded, **how}
 
 
-def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
-    """Return those of each reply of the guarded model, None where they are unknown."""
-    lists = row.token_logprobs
-    own = [lists[at] for at in row.own_places] if lists else [None]
-    each = (row.main_logprobs, *own)
-    return tuple(logprobs or None for logprobs in each)
-
-
-def _found(row: Recording, settings: GuardSettings, question: str | None) -> Assessment:
+def _found(
+    call: RecordedCall, settings: GuardSettings, question: str | None
+) -> Assessment:
     try:
-        call = RecordedCall(row)
         return call.assessed(settings, question=question, errors_end_it=True)
     except SnneGuardError:
         raise
     except Exception as error:
         # Its type alone: the message may hold an answer.
-        msg = f"scoring recording {row.id!r} failed with {type(error).__name__}"
+        kind = type(error).__name__
+        msg = f"scoring recording {call.recording.id!r} failed with {kind}"
         raise ScoringError(msg) from error
 
 
