@@ -225,7 +225,7 @@ def test_auto_is_settled_by_the_first_recording_as_a_guard_settles_it() -> None:
 
 def test_auto_does_without_the_log_probabilities_of_other_tokens() -> None:
     thought = [f"<think>Hm.</think>{text}" for text in ("Paris", "Lyon")]
-    known = {"main_logprobs": [-0.1], "token_logprobs": [[-0.1]] * 2}
+    known: dict[str, Any] = {"main_logprobs": [-0.1], "token_logprobs": [[-0.1]] * 2}
     found = score_recordings([row(samples=thought, **known)], method="auto")
     assert found.settings["method"] == "snne"
     assert found.uncertainty < 1
