@@ -172,14 +172,14 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
         >>> numeric_match("That makes $1,200.00.", ["1200"])
         1.0
     """
-    numbers = (final_number(text) for text in references)
-    known = [number for number in numbers if number is not None]
+    known = [number[0] for number in map(stated_number, references) if number]
     if not known:
         return None
-    stated = final_number(answer)
+    stated = stated_number(answer)
     if stated is None:
         return 0.0
-    return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))
+    gaps = ((abs(stated[0] - one), abs(one)) for one in known)
+    return float(any(gap <= _TOLERANCE * size for gap, size in gaps))
 
 
 # An expression without these stands alone, and is read as LaTeX as a whole.
@@ -228,12 +228,6 @@ def math_verify() -> Measure:
         return float(any(verify(each, stated) for each in known))
 
     return measure
-
-
-def final_number(text: str, /) -> Fraction | None:
-    """Return the number that a worked answer ends with, without its unit, if any."""
-    number = stated_number(text)
-    return number and number[0]
 
 
 def is_abstention(answer: str, /) -> bool:
