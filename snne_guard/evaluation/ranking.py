@@ -230,7 +230,7 @@ def evaluate(
     n_read = 0
     for recording, grade in graded(recordings, grader):
         n_read += 1
-        if "sentence_labels" in recording.extra:
+        if recording.extra.get("sentence_labels") is not None:
             spans, labels = labelled_spans(recording.to_dict())
             sentences.append((spans, labels))
         if grade is None:
