@@ -143,9 +143,7 @@ def _calibrate_fields(
     if error_rate is None:
         msg = "--fields needs --error-rate: a coverage of fields guarantees nothing"
         raise ConfigurationError(msg)
-    labelled = (
-        row.without_reasoning().to_dict() for row in progress(rows, what="scoring")
-    )
+    labelled = (row.to_dict() for row in progress(rows, what="scoring"))
     threshold = calibrate_fields(labelled, alpha=error_rate, delta=delta)
     write(out, json.dumps(asdict(threshold), indent=2))
     typer.echo(threshold.status.replace("_", " ").upper())

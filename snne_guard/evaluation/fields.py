@@ -67,7 +67,7 @@ class FieldTable:
             InputError: It has labels all the same, or labels of what is no field.
         """
         paths: set[str] = set()
-        for path, each, label in _fields(recording.without_reasoning()):
+        for path, each, label in _fields(recording):
             paths.add(path)
             self._found[path].append(each.uncertainty)
             self._labels[path].append(label)
@@ -101,7 +101,7 @@ def worst_fields(recordings: Iterable[Recording], /) -> list[tuple[str, str]]:
     """The most uncertain fields: the recording's id, and the field with its value."""
     found = (
         (each.uncertainty, row, each)
-        for row in map(Recording.without_reasoning, recordings)
+        for row in recordings
         for _, each, _ in _fields(row)
     )
     worst = heapq.nlargest(_WORST, found, key=itemgetter(0))

@@ -240,18 +240,16 @@ def is_abstention(answer: str, /) -> bool:
     return _ABSTENTION.fullmatch(plain) is not None
 
 
-_BY_REFERENCE = {
-    grader.name: grader
-    for grader in (
-        ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5),
-        ReferenceGrader(name="word_f1", measure=word_f1, threshold=0.5),
-        ReferenceGrader(name="contains", measure=contains, threshold=0.5),
-        ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5),
-        ReferenceGrader(name="rouge_l", measure=rouge_l_f1),
-    )
+_MEASURES: dict[str, Measure] = {
+    "squad_f1": squad_f1,
+    "word_f1": word_f1,
+    "contains": contains,
+    "numeric": numeric_match,
+    "rouge_l": rouge_l_f1,
 }
+_WITHOUT_VERDICT = {"rouge_l", "bert_score"}
 
-GRADERS = (*_BY_REFERENCE, "math_verify", "bert_score")
+GRADERS = (*_MEASURES, "math_verify", "bert_score")
 """Names of the graders. ``rouge_l`` and ``bert_score`` draw no line between right and
 wrong; ``JudgeGrader`` needs a model and has no name here."""
 
@@ -263,16 +261,17 @@ def resolve_grader(name: str, /) -> Grader:
         ConfigurationError: There is no such grader.
         MissingExtraError: A package that it needs is not installed.
     """
-    if name == "math_verify":
-        return ReferenceGrader(name=name, measure=math_verify(), threshold=0.5)
+    if name not in GRADERS:
+        msg = f"expected a grader among {GRADERS}, got {name!r}"
+        raise ConfigurationError(msg)
     if name == "bert_score":
         from snne_guard.evaluation.model_graders import bert_score
 
-        return ReferenceGrader(name=name, measure=bert_score())
-    if name not in _BY_REFERENCE:
-        msg = f"expected a grader among {GRADERS}, got {name!r}"
-        raise ConfigurationError(msg)
-    return _BY_REFERENCE[name]
+        measure = bert_score()
+    else:
+        measure = math_verify() if name == "math_verify" else _MEASURES[name]
+    threshold = None if name in _WITHOUT_VERDICT else 0.5
+    return ReferenceGrader(name=name, measure=measure, threshold=threshold)
 
 
 def graded(

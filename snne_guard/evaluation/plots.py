@@ -70,8 +70,8 @@ def plot_risk_coverage(
     """
     u, correct = judged(evaluation)
     ax = _axes(ax, x="share of answers accepted", y="share wrong among them")
-    first, *others = [row.name for row in evaluation.rows]
-    best = [row.name for row in evaluation.ranked if row.name in others[:-1]]
+    first, ranked = evaluation.rows[0].name, evaluation.ranked
+    best = [row.name for row in ranked if row.name not in {first, BASELINE}]
     shown = [(first, u, LINE, "-")]
     for name, style in zip(best[: _CURVES - 2], ("--", "-."), strict=False):
         shown.append((name, evaluation.uncertainties[name], OTHERS, style))

@@ -39,7 +39,7 @@ def labelled_sentences(
     recording: Recording, /
 ) -> Iterator[tuple[list[Span], Sequence[int]]]:
     """Yield the sentences of an answer with their labels, if it has any."""
-    if "sentence_labels" in recording.extra:
+    if recording.extra.get("sentence_labels") is not None:
         yield labelled_spans(recording.to_dict())
 
 

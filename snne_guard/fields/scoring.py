@@ -17,6 +17,7 @@ from snne_guard.fields.values import NULL, Elsewhere, alike, key_of, keyed
 from snne_guard.scorers.method import ANCHORS
 from snne_guard.scorers.nearest_neighbor import snne, uncertainty
 from snne_guard.similarity.json_values import read_json
+from snne_guard.text import without_reasoning
 from snne_guard.types import Field
 
 _HALF = 0.5
@@ -40,7 +41,8 @@ def score_fields(
     its own path, further rows together by the path of the list and ``/-``.
 
     Args:
-        answer: A dict or list as JSON has them, a Pydantic model, or a JSON text.
+        answer: A dict or list as JSON has them, a Pydantic model, or a JSON text;
+            reasoning before it does not count.
         samples: The same of each sample, at least one; what is no JSON supports
             nothing.
         question: The question; its words count for little in texts.
@@ -147,7 +149,7 @@ def labelled_fields(row: Mapping[str, Any], /) -> tuple[list[Field], Mapping[str
 def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above
     """Return the dict or list that is given, as text or model too, or ``Elsewhere``."""
     if isinstance(given, str):
-        given = read_json(given)
+        given = read_json(without_reasoning(given))
     elif hasattr(given, "model_dump"):
         given = given.model_dump(mode="json")
     return given if isinstance(given, dict | list) else Elsewhere()
