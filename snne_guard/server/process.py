@@ -49,7 +49,11 @@ def run(
     for name in ("SIGHUP", "SIGUSR1"):
         if hasattr(signal, name):  # Windows has neither
             signal.signal(getattr(signal, name), server.note)
-    server.run()
+    try:
+        server.run()
+    except SystemExit:  # the log says why
+        msg = f"cannot listen on {config.host}:{config.port}"
+        raise ConfigurationError(msg) from None
 
 
 class _Server(uvicorn.Server):

@@ -339,12 +339,17 @@ def test_the_admin_port_is_scraped_by_others_only_where_it_was_said(
             until(partial(stopping, admin))
 
 
-def test_a_server_without_its_admin_port_does_not_start(upstream: Server) -> None:
+@pytest.mark.parametrize(
+    ("option", "told"), [("--admin-port", "the admin port "), ("--port", "")]
+)
+def test_a_server_without_one_of_its_ports_does_not_start(
+    upstream: Server, option: str, told: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        found = apart("serve", "--upstream", upstream.url, "--admin-port", port)
+        found = apart("serve", "--upstream", upstream.url, option, port)
     assert found.returncode == 2
-    assert f"cannot listen on the admin port 127.0.0.1:{port}" in found.stderr
+    assert f"cannot listen on {told}127.0.0.1:{port}" in found.stderr
 
 
 def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
