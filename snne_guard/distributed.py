@@ -254,8 +254,7 @@ def _as_written(row: Mapping[str, Any], run: RecordingRun) -> dict[str, Any]:
     if row["main_answer"] is None:
         return {}
     fields = {name: row[name] for name in row if name in DRAWN}
-    shard = {} if run.shard is None else {"shard": run.shard}
-    return {**fields, "settings": run.settings, "drawn": {**shard, **fields["drawn"]}}
+    return {**fields, "settings": run.settings}
 
 
 def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of score

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import cycle
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from snne_guard.cost import RequestCost
 from snne_guard.engine.reading import is_complete, is_refused
@@ -47,10 +47,7 @@ def drawing_of(settings: GuardSettings) -> dict[str, Any]:
 
 
 def drawn_fields(
-    drawn: Assessment | Exception,
-    *,
-    settings: Mapping[str, Any],
-    shard: str | None = None,
+    drawn: Assessment | Exception, *, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the fields of a recording that its draws bring; none without an answer."""
     if isinstance(drawn, Exception) or drawn.answer is None:
@@ -71,7 +68,6 @@ def drawn_fields(
         "self_check": self_check,
         "settings": settings,
         "drawn": {
-            **({} if shard is None else {"shard": shard}),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "models": _names(replies, None),
             **({"other_models": of_others} if of_others else {}),
@@ -115,7 +111,6 @@ class HowDrawn:
     finish_reasons: tuple[str | None, ...] | None = None  # of each reply
     kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
     requests: tuple[RequestCost, ...] = ()  # what each request took
-    shard: Annotated[str, Field(pattern=r"^\d{1,6}/\d{1,6}$")] | None = None
 
 
 _HOW_DRAWN = TypeAdapter(HowDrawn)
