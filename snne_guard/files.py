@@ -55,8 +55,8 @@ def json_object(
         msg = f"expected a JSON object: {error.msg} at column {error.colno}"
         raise InputError(msg) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        number = isinstance(error, ValueError)
-        why = "a number is too long or not finite" if number else "nested too deeply"
+        numeric = isinstance(error, ValueError)
+        why = "a number is too long or not finite" if numeric else "nested too deeply"
         msg = f"expected a plain JSON object: {why}"
         raise InputError(msg) from None
     if not isinstance(value, dict):

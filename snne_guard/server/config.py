@@ -244,7 +244,7 @@ def _other_model(
 
 
 def requires_keys(host: str) -> bool:
-    """Return whether other machines can reach a server that listens there."""
+    """Tell whether other machines can reach a server that listens there."""
     if host == "localhost":
         return False
     try:
