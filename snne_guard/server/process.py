@@ -21,6 +21,9 @@ from snne_guard.server.config import ServerConfig
 from snne_guard.server.errors import place_of
 from snne_guard.server.logs import configure_logs
 
+SECONDS_TO_END = 60
+"""How long calls in flight have, once no new ones are taken."""
+
 _log = logging.getLogger("snne_guard.server")
 
 
@@ -86,7 +89,7 @@ class _Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=75,  # longer than proxies keep a connection
-                timeout_graceful_shutdown=60,  # for calls in flight
+                timeout_graceful_shutdown=SECONDS_TO_END,
             )
         )
 
@@ -121,11 +124,11 @@ class _Server(uvicorn.Server):
         """Wait for calls in flight; the live page's event streams end."""
         self._guard.metrics.closed = True
         await super().shutdown(sockets)
-        if self.force_exit:  # else nothing is left, and the last line has been done
-            if tasks := set(self.server_state.tasks):
-                for task in tasks:
-                    task.cancel()
-                await asyncio.wait(tasks, timeout=1)
+        if tasks := set(self.server_state.tasks):  # of calls that had no more time
+            for task in tasks if self.force_exit else ():  # else uvicorn did
+                task.cancel()
+            await asyncio.wait(tasks, timeout=1)  # each has a line to write
+        if self.force_exit:
             await self.lifespan.shutdown()
 
     def _read_anew(self) -> None:
