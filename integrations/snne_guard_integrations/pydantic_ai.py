@@ -121,7 +121,7 @@ class GuardedModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """Return the answer or its replacement, with the assessment."""
+        """Return the answer, or what stands in its place, with the assessment."""
         params = model_request_parameters
         learnt = self._state.rejections
         sender = _Sender(

@@ -60,7 +60,7 @@ def drift(
 
 
 def _scored(stored: Calibration, recording: Path) -> tuple[ArrayLike, int]:
-    """Return ``u`` of recorded answers, and the number of those without."""
+    """Return ``u`` of recorded answers, and how many have none."""
     as_made = stored.guard_options()
     as_made.pop("temperature", None)
     as_made["context_from"] = stored.settings.get("context_from") or "function"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import httpx2
 import openai
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from snne_guard.engine.threads import in_daemon_thread
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.openai.request import CONTEXT_FIELD
+from snne_guard.scorers import score
 from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
 from snne_guard.server.bodies import BodyReader
 from snne_guard.server.config import ServerConfig, guard_options
@@ -24,6 +29,21 @@ from snne_guard.server.records import CURRENT, Records, asked_fields, policy_fie
 from snne_guard.server.replies import JSON, event_stream
 from snne_guard.server.upstream import PASSED, UpstreamClient, draw_headers, forward
 from snne_guard.spans.documents import CLIENT, context_text
+from snne_guard.types import Score
+
+_LONGEST = 60_000
+"""Most characters that a client may have compared: the time grows with them."""
+
+
+class _ToScore(BaseModel):
+    """The body of ``/snne/score``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    answers: Annotated[list[str], Field(min_length=1, max_length=20)]
+    question: str | None = None
+    token_logprobs: list[list[float] | None] | None = None
+    self_check: float | Literal["unknown"] | None = None
 
 
 class Shared:
@@ -33,6 +53,7 @@ class Shared:
         self.records = records
         self.http = UpstreamClient()
         self.bodies = BodyReader()
+        self.scoring = asyncio.Semaphore(2)
 
 
 class Service:
@@ -93,6 +114,8 @@ class Service:
             fault.headers["x-should-retry"] = "false"
         return fault
 
+    # -- Answers -----------------------------------------------------------------------
+
     async def answer(self, request: Request, access: Access) -> Response:
         """Give a guarded answer."""
         path = request.url.path.removeprefix("/v1")
@@ -152,6 +175,31 @@ class Service:
         self._check_context(body, access)
         return body
 
+    # -- Answers that exist already ----------------------------------------------------
+
+    async def score(self, request: Request, access: Access) -> Response:
+        """Score answers that the client sends."""
+        content = await read_body(request)
+        given = _ToScore(**await self._shared.bodies.read(content, key=access.key))
+        if sum(map(len, [*given.answers, given.question or ""])) > _LONGEST:
+            raise Fault(400, f"expected at most {_LONGEST} characters to compare")
+        settings = self._guards[access.policy].guard_settings
+        work = partial(
+            score,
+            **given.model_dump(),
+            method=settings.method,
+            similarity=settings.similarity,
+        )
+        async with self._shared.scoring:  # in a daemon, which does not hold up an exit
+            found: Score = await asyncio.wrap_future(in_daemon_thread(work))
+        names = ("uncertainty", "disagreement", "self_check", "method", "similarity")
+        return JSON(
+            {
+                "value": found.value if math.isfinite(found.value) else None,
+                **{name: getattr(found, name) for name in (*names, "n", "reasons")},
+            }
+        )
+
     async def assess(self, request: Request, access: Access) -> Response:
         """Assess an answer that the client may send."""
         body = await self._read(request, access)
@@ -188,6 +236,7 @@ def guarded_routes(current: Callable[[], Service]) -> list[Route]:
 
     answered: dict[str, Handle] = {
         **{f"/v1{path}": Service.answer for path in ANSWERS},
+        "/snne/score": Service.score,
         "/snne/assess": Service.assess,
     }
     passed = endpoint(Service.forward)

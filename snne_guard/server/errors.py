@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import openai
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from snne_guard.errors import (
@@ -22,7 +23,7 @@ from snne_guard.errors import (
     SamplingError,
     UncertainAnswerError,
 )
-from snne_guard.files import json_object
+from snne_guard.files import first_problem, json_object
 
 _log = logging.getLogger(__name__)
 
@@ -157,6 +158,7 @@ _FAULTS: dict[tuple[type[BaseException], ...], Callable[[Any], Fault]] = {
         error.status_code, _UNSERVED, headers=error.headers
     ),
     (UncertainAnswerError,): _withheld,
+    (ValidationError,): lambda error: Fault(400, first_problem(error)),
     (ConfigurationError, InputError): lambda error: Fault(400, str(error)),
     (GuardTimeoutError,): lambda error: Fault(504, str(error), code="guard_timeout"),
     (TimeoutError,): lambda _: Fault(408, "the request body arrived too slowly"),

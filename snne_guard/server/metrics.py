@@ -171,7 +171,7 @@ class Metrics:
 
 
 def outcome_of(assessment: Assessment, /) -> str:
-    """Return the decision; without one ``none``, or ``failed``: there is no answer."""
+    """Return the decision, or why there is none: ``none`` without a threshold."""
     if assessment.decision is not None:
         return assessment.decision
     failed = _FAILED.intersection(assessment.reasons)

@@ -255,10 +255,12 @@ def test_the_description_is_what_the_server_does() -> None:
     with Server(always("Paris")) as upstream:
         with serving(upstream.url, policy={"threshold": 0.4}) as running:
             described = httpx.get(f"{running.url}/openapi.json").json()
+            body = {"answers": ["Paris", "Rome"]}
             replies = {
                 "/v1/chat/completions": running.post(json=CHAT),
                 "/v1/responses": running.post("/v1/responses", json=RESPONSES),
                 "/snne/assess": running.post("/snne/assess", json=CHAT),
+                "/snne/score": running.post("/snne/score", json=body),
                 "/health": httpx.get(f"{running.url}/health"),
                 "/ready": httpx.get(f"{running.url}/ready"),
             }

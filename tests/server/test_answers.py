@@ -236,6 +236,20 @@ def test_a_background_response_is_refused(flagging: Running, upstream: Server) -
     assert not upstream.requests
 
 
+def test_answers_that_exist_are_scored(refusing: Running) -> None:
+    alike = refusing.post("/snne/score", json={"answers": ["Paris"] * 3}).json()
+    given = {"answers": ["Paris", *APART], "question": "?"}
+    apart = refusing.post("/snne/score", json=given).json()
+    assert alike["uncertainty"] == 0
+    assert apart["uncertainty"] > 0.9
+    empty = refusing.post("/snne/score", json={"answers": ["", "Paris"]}).json()
+    assert (empty["value"], empty["uncertainty"]) == (None, None)
+    wrongs: list[dict[str, Any]] = [{}, {"answers": []}, {"answers": ["a"], "n": 1}]
+    wrongs.append({"answers": ["a" * 20_000] * 4})  # too long together
+    for wrong in wrongs:
+        assert refusing.post("/snne/score", json=wrong).status_code == 400
+
+
 def test_a_given_answer_is_assessed(refusing: Running, upstream: Server) -> None:
     given = refusing.post("/snne/assess", json={**CHAT, "answer": "Madrid"}).json()
     assert given["decision"] == "refuse"

@@ -30,7 +30,7 @@ def slowest_health(running: Running, work: threading.Thread) -> float:
 
 
 @pytest.mark.parametrize("part", [b"[]", b"{}", b'"a"', b"0.5", b'{"a":[1]}'])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/snne/assess"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/snne/score"])
 def test_a_body_of_many_values_is_refused_and_holds_nobody_up(
     path: str, part: bytes
 ) -> None:

@@ -192,7 +192,7 @@ def test_unknown_keys_stay_outside(upstream: Server, authorization: str | None) 
     # Somebody has taken the hash of a variable that was empty.
     keys = {"a": key("a"), "empty": key("")}
     with serving(upstream.url, keys=keys) as running:
-        for path in ("v1/responses", "v1/embeddings", "snne/assess"):
+        for path in ("v1/responses", "v1/embeddings", "snne/score", "snne/assess"):
             got = httpx.post(f"{running.url}/{path}", json=CHAT, headers=headers)
             assert got.status_code == 401
             assert got.json()["error"]["code"] == "invalid_api_key"

@@ -310,6 +310,36 @@ def test_sigterm_lets_calls_in_flight_end() -> None:
     assert answers[0].json()["choices"][0]["message"]["content"] == "Paris"
 
 
+SCORES_FOREVER = """
+import sys, threading
+from snne_guard import scorers
+from snne_guard.cli import main
+
+def forever(answers, **options):
+    print("scoring", file=sys.stderr, flush=True)
+    threading.Event().wait()
+
+scorers.score = forever
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_scoring_holds_up_neither_other_calls_nor_the_end() -> None:
+    with (
+        Server(always("Paris")) as upstream,
+        process("--upstream", upstream.url, program=("-c", SCORES_FOREVER)) as both,
+    ):
+        server, running = both
+        assert server.stderr is not None
+        with sent(running, "/snne/score", {"answers": ["Paris", "Rome"]}):
+            while server.stderr.readline() != "scoring\n":
+                pass
+            assert httpx.get(f"{running.url}/health", timeout=30).status_code == 200
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_the_live_page_has_a_port_of_its_own_where_there_are_keys(
     tmp_path: Any,

@@ -123,7 +123,7 @@ def test_odd_shapes_never_break_the_server(
 def test_without_keys_pages_from_elsewhere_reach_nothing(
     running: Running, upstream: Server, header: dict[str, str]
 ) -> None:
-    for path in ("/v1/embeddings", "/v1/responses", "/snne/assess"):
+    for path in ("/v1/embeddings", "/v1/responses", "/snne/score"):
         assert running.post(path, json=CHAT, headers=header).status_code == 403
     for path in ("/v1/models", "/snne/live", "/metrics"):
         assert httpx.get(running.url + path, headers=header).status_code == 403
@@ -174,8 +174,8 @@ def test_too_many_at_once_are_told_to_come_back(upstream: Server) -> None:
 def test_one_call_after_another_stays_within_a_limit_of_one(upstream: Server) -> None:
     with serving(upstream.url, max_requests_at_once=1) as running:
         with httpx.Client() as client:  # keeps its connection: nothing is between
-            url = f"{running.url}/v1/embeddings"
-            answers = [client.post(url, json=CHAT) for _ in range(100)]
+            url, body = f"{running.url}/snne/score", {"answers": ["Paris", "Rome"]}
+            answers = [client.post(url, json=body) for _ in range(100)]
     assert {answer.status_code for answer in answers} == {200}
 
 
