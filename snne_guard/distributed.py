@@ -254,7 +254,8 @@ def _as_written(row: Mapping[str, Any], run: RecordingRun) -> dict[str, Any]:
     if row["main_answer"] is None:
         return {}
     fields = {name: row[name] for name in row if name in DRAWN}
-    return {**fields, "settings": run.settings}
+    shard = {} if run.shard is None else {"shard": run.shard}
+    return {**fields, "settings": run.settings, "drawn": {**shard, **fields["drawn"]}}
 
 
 def _scored(table: pa.Table, **options: Any) -> pa.Table:  # noqa: ANN401 - of score

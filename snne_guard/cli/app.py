@@ -21,6 +21,7 @@ from snne_guard.cli.doctor import doctor
 from snne_guard.cli.drift import drift
 from snne_guard.cli.evaluate import evaluate
 from snne_guard.cli.label import label
+from snne_guard.cli.merge import merge
 from snne_guard.cli.record import record
 from snne_guard.cli.score import score
 from snne_guard.cli.serve import serve
@@ -28,7 +29,7 @@ from snne_guard.errors import SnneGuardError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(ask, calibrate, demo, doctor, drift, evaluate),
-    *(label, record, score, serve),
+    *(label, merge, record, score, serve),
 )
 """The sub-commands; the first sentence of each is its help in the list."""
 

@@ -13,6 +13,7 @@ from snne_guard.evaluation.grade import (
     squad_f1,
     word_f1,
 )
+from snne_guard.evaluation.merge import merge_recordings
 from snne_guard.evaluation.metrics import (
     Bootstrap,
     Interval,
@@ -67,6 +68,7 @@ __all__ = [
     "graded",
     "html_report",
     "math_verify",
+    "merge_recordings",
     "numeric_match",
     "plot_calibration",
     "plot_methods",

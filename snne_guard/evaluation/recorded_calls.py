@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import cycle
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from snne_guard.cost import RequestCost
 from snne_guard.engine.reading import is_complete, is_refused
@@ -47,7 +47,10 @@ def drawing_of(settings: GuardSettings) -> dict[str, Any]:
 
 
 def drawn_fields(
-    drawn: Assessment | Exception, *, settings: Mapping[str, Any]
+    drawn: Assessment | Exception,
+    *,
+    settings: Mapping[str, Any],
+    shard: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a recording that its draws bring; none without an answer."""
     if isinstance(drawn, Exception) or drawn.answer is None:
@@ -68,6 +71,7 @@ def drawn_fields(
         "self_check": self_check,
         "settings": settings,
         "drawn": {
+            **({} if shard is None else {"shard": shard}),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "models": _names(replies, None),
             **({"other_models": of_others} if of_others else {}),
@@ -111,6 +115,7 @@ class HowDrawn:
     finish_reasons: tuple[str | None, ...] | None = None  # of each reply
     kinds: tuple[str | None, ...] | None = None  # of each reply that is no plain text
     requests: tuple[RequestCost, ...] = ()  # what each request took
+    shard: Annotated[str, Field(pattern=r"^\d{1,6}/\d{1,6}$")] | None = None
 
 
 _HOW_DRAWN = TypeAdapter(HowDrawn)

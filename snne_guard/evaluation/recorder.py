@@ -128,7 +128,7 @@ class RecordingRun(AppendFile):
 
     def keep(self, question: Question, drawn: Assessment | Exception) -> None:
         """Write a question with what was drawn for it, or keep it aside as failed."""
-        fields = drawn_fields(drawn, settings=self.settings)
+        fields = drawn_fields(drawn, settings=self.settings, shard=self.shard)
         cost = None if isinstance(drawn, Exception) else drawn.cost
         error = failure(drawn, n_samples=self.n_samples)
         self.write(question, fields, cost=cost, error=error)

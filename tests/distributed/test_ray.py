@@ -140,7 +140,7 @@ def test_ids_that_are_there_are_left_out_and_lines_are_a_recording(
     }
     assert counts == {0}
     joined = tmp_path / "all.jsonl"
-    joined.write_text("".join(part.read_text() for part in parts))
+    assert run("merge", *parts, "--output", joined).exit_code == 0
     result = run("evaluate", joined, "--methods", "snne", "--grader", "contains")
     assert result.exit_code == 0, result.output
 
