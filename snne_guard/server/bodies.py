@@ -35,9 +35,8 @@ class BodyReader:
             partial(asyncio.Semaphore, _AT_ONCE)
         )
 
-    async def read(self, request: Request, *, key: str) -> dict[str, Any]:
-        """Return the JSON object that the body of a request is."""
-        content = await _content(request)
+    async def read(self, content: bytes, *, key: str) -> dict[str, Any]:
+        """Return the JSON object that a body is."""
         if len(content) <= _LARGE:
             return _object(content)
         async with self._turns[key]:
@@ -45,7 +44,7 @@ class BodyReader:
             return found
 
 
-async def _content(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
     """Return the body of a request, unless it is too large."""
     content = bytearray()
     async for chunk in request.stream():

@@ -21,7 +21,7 @@ from snne_guard.openai import AsyncGuardedOpenAI, guard_client
 from snne_guard.openai.request import CONTEXT_FIELD
 from snne_guard.scorers import score
 from snne_guard.server.answers import ANSWERS, answer_events, answer_fields
-from snne_guard.server.bodies import BodyReader
+from snne_guard.server.bodies import BodyReader, read_body
 from snne_guard.server.config import ServerConfig, guard_options
 from snne_guard.server.errors import SERVER_ERROR, UPSTREAM_ERRORS, Fault, fault_of
 from snne_guard.server.keys import Access, KeyTable
@@ -170,7 +170,8 @@ class Service:
 
     async def _read(self, request: Request, access: Access) -> dict[str, Any]:
         """Read the body of a request to be guarded, and note it for the log."""
-        body = await self._shared.bodies.read(request, key=access.key)
+        content = await read_body(request)
+        body = await self._shared.bodies.read(content, key=access.key)
         CURRENT.get().fields = asked_fields(body, self._fields[access.policy])
         self._check_context(body, access)
         return body
