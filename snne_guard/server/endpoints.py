@@ -119,7 +119,8 @@ class Service:
     async def answer(self, request: Request, access: Access) -> Response:
         """Give a guarded answer."""
         path = request.url.path.removeprefix("/v1")
-        body = await self._read(request, access)
+        content = await read_body(request)
+        body = await self._read(content, access)
         answer_cls, stream_cls, end = ANSWERS[path]
         post = partial(
             self._guards[access.policy].post,
@@ -168,9 +169,8 @@ class Service:
             self._metrics.upstream_errors.labels(passed.status_code).inc()
         return passed
 
-    async def _read(self, request: Request, access: Access) -> dict[str, Any]:
-        """Read the body of a request to be guarded, and note it for the log."""
-        content = await read_body(request)
+    async def _read(self, content: bytes, access: Access) -> dict[str, Any]:
+        """Return the body of a request to be guarded; note what it asks for."""
         body = await self._shared.bodies.read(content, key=access.key)
         CURRENT.get().fields = asked_fields(body, self._fields[access.policy])
         self._check_context(body, access)
@@ -203,7 +203,8 @@ class Service:
 
     async def assess(self, request: Request, access: Access) -> Response:
         """Assess an answer that the client may send."""
-        body = await self._read(request, access)
+        content = await read_body(request)
+        body = await self._read(content, access)
         answer = body.pop("answer", None)
         if not isinstance(answer, str | None):
             raise Fault(400, "expected answer to be a text")
