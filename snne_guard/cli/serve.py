@@ -31,6 +31,10 @@ def serve(
         str | None, _env("ADMIN_HOST", "Address of the page.")
     ] = None,
     admin_port: Annotated[int | None, _env("ADMIN_PORT", "Page and metrics.")] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        _env("CORS_ORIGIN", "Origin of a web page that may call. Repeatable."),
+    ] = None,
     n: Annotated[int | None, _env("N", "Calls to the model; 5 by default.")] = None,
     threshold: Annotated[
         float | None, _env("THRESHOLD", "Largest u to accept.")
@@ -85,6 +89,7 @@ def serve(
         port=port,
         admin_host=admin_host,
         admin_port=admin_port,
+        cors_origins=cors_origin or None,
         decision_log=decision_log,
         log_texts=log_texts or None,
         log_format=log_format,

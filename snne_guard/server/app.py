@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -74,8 +75,20 @@ class GuardServer:
             await self._shared.http.aclose()
 
         config = self.config
-        limit, local = config.max_requests_at_once, not config.keys
-        gate = Middleware(Gate, records=self._records, local=local, limit=limit)
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=config.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["*"],
+        )
+        gate = Middleware(
+            Gate,
+            records=self._records,
+            local=not config.keys,
+            limit=config.max_requests_at_once,
+            origins=config.cors_origins,
+        )
         shown = not config.keys and config.admin_port is None
         routes = [
             Route("/", _about),
@@ -83,7 +96,7 @@ class GuardServer:
             *guarded_routes(lambda: self._service),
             *(live_routes(self.metrics) if shown else []),
         ]
-        return self._application(routes, gate, lifespan=lifespan)
+        return self._application(routes, cors, gate, lifespan=lifespan)
 
     def admin(self) -> Starlette:
         """Return the application of the admin port."""
@@ -94,13 +107,12 @@ class GuardServer:
     def _application(
         self,
         routes: Sequence[BaseRoute],
-        gate: Middleware,
-        *,
+        *middleware: Middleware,
         lifespan: Lifespan[Starlette] | None = None,
     ) -> Starlette:
         app = Starlette(
             routes=[*self.health.routes(), *routes],
-            middleware=[gate],
+            middleware=middleware,
             exception_handlers={HTTPException: _raise},
             lifespan=lifespan,
         )

@@ -74,6 +74,7 @@ class ServerConfig(_Table):
         admin_host: Address of the admin port; None: 127.0.0.1.
         admin_port: Port for the live page, metrics and health; None: the live page and
             metrics are where the API is, unless there are keys.
+        cors_origins: Origins of the web pages that may call; ``*``: all.
         max_requests_at_once: How many calls may be in flight; more get status 429.
         show_texts: Whether the live page shows questions, answers and samples.
         decision_log: File with a line a call, ``-`` for standard output.
@@ -93,6 +94,7 @@ class ServerConfig(_Table):
     port: Annotated[int, Field(ge=0, le=65535)] = 8484
     admin_host: str | None = None
     admin_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    cors_origins: list[str] = []
     max_requests_at_once: Annotated[int, Field(ge=1)] = 200
     show_texts: bool = False
     decision_log: str | None = None

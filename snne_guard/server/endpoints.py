@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 import httpx2
 import openai
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,6 +30,7 @@ from snne_guard.server.keys import Access, KeyTable
 from snne_guard.server.records import CURRENT, Records, asked_fields, policy_fields
 from snne_guard.server.replies import JSON, event_stream
 from snne_guard.server.upstream import PASSED, UpstreamClient, draw_headers, forward
+from snne_guard.settings import GuardSettings
 from snne_guard.spans.documents import CLIENT, context_text
 from snne_guard.types import Score
 
@@ -64,6 +67,7 @@ class Service:
         self._keys = KeyTable(config)
         self.upstream = config.upstream.rstrip("/")
         self._guards: dict[str, AsyncGuardedOpenAI] = {}
+        self._settings: dict[str, GuardSettings] = {}
         self._fields: dict[str, dict[str, Any]] = {}
         client = openai.AsyncOpenAI(
             base_url=self.upstream,
@@ -75,7 +79,8 @@ class Service:
                 options = guard_options(policy, shared.http)
                 options["observers"] = [shared.records]
                 self._guards[name] = guard = guard_client(client, **options)
-                self._fields[name] = policy_fields(guard.guard_settings)
+                self._settings[name] = settings = guard._snne_guard.settings  # noqa: SLF001 - the same calibration is read once
+                self._fields[name] = policy_fields(settings)
             except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"
                 raise ConfigurationError(msg) from None
@@ -86,10 +91,7 @@ class Service:
     @property
     def thresholds(self) -> dict[str, float]:
         """The largest u that each policy accepts, where it has a threshold."""
-        found = {
-            name: guard.guard_settings.policy.threshold
-            for name, guard in self._guards.items()
-        }
+        found = {name: each.policy.threshold for name, each in self._settings.items()}
         return {name: limit for name, limit in found.items() if limit is not None}
 
     async def serve(self, handle: Handle, request: Request) -> Response:
@@ -121,6 +123,10 @@ class Service:
         path = request.url.path.removeprefix("/v1")
         content = await read_body(request)
         body = await self._read(content, access)
+        if body.get("background") and path == "/responses":
+            if self._settings[access.policy].withholds:
+                raise Fault(400, "background answers cannot be held back")
+            return await self.forward(request, access, content)
         answer_cls, stream_cls, end = ANSWERS[path]
         post = partial(
             self._guards[access.policy].post,
@@ -149,7 +155,7 @@ class Service:
         """Refuse documents of a client that could support its answers by itself."""
         if CONTEXT_FIELD not in body:
             return
-        if self._guards[access.policy].guard_settings.context != CLIENT:
+        if self._settings[access.policy].context != CLIENT:
             raise Fault(400, f"policy {access.policy} takes no {CONTEXT_FIELD}")
         try:
             documents = context_text(body[CONTEXT_FIELD])
@@ -157,13 +163,15 @@ class Service:
             raise Fault(400, f"{CONTEXT_FIELD}: {error}") from None
         CURRENT.get().fields["context"] = documents
 
-    async def forward(self, request: Request, access: Access) -> Response:
-        """Pass on a request that asks for no answer."""
+    async def forward(
+        self, request: Request, access: Access, body: bytes | None = None
+    ) -> Response:
+        """Pass on a request that asks for no answer, or for one to be fetched later."""
         if request.url.path.startswith("/v1/files") and not access.files:
             message = "this key may not use files, which are shared"
             raise Fault(403, message, code="files_not_allowed")
         passed = await forward(
-            request, access, client=self._shared.http, upstream=self.upstream
+            request, access, client=self._shared.http, upstream=self.upstream, body=body
         )
         if passed.status_code >= 400:  # noqa: PLR2004 - as HTTP has it
             self._metrics.upstream_errors.labels(passed.status_code).inc()
@@ -184,7 +192,7 @@ class Service:
         given = _ToScore(**await self._shared.bodies.read(content, key=access.key))
         if sum(map(len, [*given.answers, given.question or ""])) > _LONGEST:
             raise Fault(400, f"expected at most {_LONGEST} characters to compare")
-        settings = self._guards[access.policy].guard_settings
+        settings = self._settings[access.policy]
         work = partial(
             score,
             **given.model_dump(),
@@ -241,10 +249,11 @@ def guarded_routes(current: Callable[[], Service]) -> list[Route]:
         "/snne/score": Service.score,
         "/snne/assess": Service.assess,
     }
+    gzip = [Middleware(GZipMiddleware, minimum_size=1000)]
     passed = endpoint(Service.forward)
     return [
         *(
-            Route(path, endpoint(handle), methods=["POST"])
+            Route(path, endpoint(handle), methods=["POST"], middleware=gzip)
             for path, handle in answered.items()
         ),
         *(Route(path, passed, methods=[*methods]) for path, methods in PASSED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,10 +45,10 @@ class KeyTable:
             msg = f"{where}: make a table [keys.NAME], or listen on 127.0.0.1"
             raise ConfigurationError(msg)
         self._policies = [*config.policies]
-        self._keys = {
-            key.sha256.lower(): (name, key, _upstream_key(name, key))
+        self._keys = [
+            (bytes.fromhex(key.sha256), name, key, _upstream_key(name, key))
             for name, key in config.keys.items()
-        }
+        ]
 
     def access(self, headers: Headers) -> Access:
         """Return the rights of a request with these headers."""
@@ -56,14 +57,18 @@ class KeyTable:
             policy = _chosen(headers, self._policies)
             return Access(policy=policy, authorization=authorization)
         scheme, _, given = (authorization or "").partition(" ")
-        # What the time of a look-up tells of a hash tells nothing of its key.
-        digest = hashlib.sha256(given.strip().encode("latin-1")).hexdigest()
+        digest = hashlib.sha256(given.strip().encode("latin-1")).digest()  # as it came
+        # All are compared, so that the timing does not reveal which one matches.
+        matching = [
+            (name, key, secret)
+            for known, name, key, secret in self._keys
+            if hmac.compare_digest(known, digest)
+        ]
         # An empty key has a hash, too, and somebody may have put it in the table.
-        known = given.strip() and self._keys.get(digest)
-        if scheme.lower() != "bearer" or not known:
+        if scheme.lower() != "bearer" or not given.strip() or not matching:
             message = "the key is missing or unknown"
             raise Fault(401, message, code="invalid_api_key")
-        name, key, secret = known
+        name, key, secret = matching[0]
         CURRENT.get().key = name  # for the log, where the policy is refused
         return Access(
             policy=_chosen(headers, key.policies),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
+from collections.abc import Collection
 from contextlib import ExitStack
 from urllib.parse import urlsplit
 
@@ -41,9 +42,11 @@ class Gate:
         records: Records,
         local: bool,
         limit: int = 200,
+        origins: Collection[str] = (),
     ) -> None:
         self._app, self._records = app, records
         self._local, self._limit = local, limit
+        self._origins = origins
         self._in_flight: set[ExitStack] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,8 +129,10 @@ class Gate:
             message = "without keys, only this machine may call, by a local name"
             raise Fault(403, message, code="local_only")
         origin = Headers(scope=scope).get("origin")
-        if origin is not None and requires_keys(urlsplit(origin).hostname or ""):
-            message = "without keys, no web page from elsewhere may call"
+        if origin is None or {origin, "*"} & {*self._origins}:
+            return
+        if requires_keys(urlsplit(origin).hostname or ""):
+            message = "a web page from elsewhere may call only with --cors-origin"
             raise Fault(403, message, code="local_only")
 
     def _take_slot(self, slot: ExitStack, scope: Scope) -> None:

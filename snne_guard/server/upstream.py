@@ -185,12 +185,17 @@ def draw_headers(request: Request, access: Access) -> dict[str, Any]:
 
 
 async def forward(
-    request: Request, access: Access, *, client: httpx2.AsyncClient, upstream: str
+    request: Request,
+    access: Access,
+    *,
+    client: httpx2.AsyncClient,
+    upstream: str,
+    body: bytes | None = None,
 ) -> ClosingStream:
     """Forward a request unchanged, and stream the answer back.
 
-    What the upstream says of an error is raised where it could reveal something about
-    the server's own key.
+    ``body`` is the request's where it has been read. What the upstream says of an error
+    is raised where it could reveal something about the server's own key.
     """
     headers = _kept(request.headers.raw, _NOT_SENT_UP)
     own_key = access.secret is not None
@@ -210,7 +215,7 @@ async def forward(
         request.method,
         httpx2.URL(place).copy_with(query=query or None),
         headers=headers,
-        content=request.stream() if has_body else None,
+        content=(body or request.stream()) if has_body else None,
         extensions={"timeout": client.timeout.as_dict()},
     )
     response = await client.send(outgoing, stream=True)

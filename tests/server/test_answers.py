@@ -228,12 +228,17 @@ def test_a_held_stream_is_kept_alive_until_it_ends_or_fails(
         list(refusing.client().chat.completions.create(**CHAT, stream=True))
 
 
-def test_a_background_response_is_refused(flagging: Running, upstream: Server) -> None:
+def test_a_background_response_passes_unscored_where_nothing_is_withheld(
+    flagging: Running, refusing: Running, upstream: Server
+) -> None:
+    upstream.script = always(body={"id": "r", "status": "queued", "output": []})
     body = {**RESPONSES, "background": True}
-    got = flagging.post("/v1/responses", json=body)
-    assert got.status_code == 400
-    assert "background=True" in got.json()["error"]["message"]
+    assert refusing.post("/v1/responses", json=body).status_code == 400
     assert not upstream.requests
+    got = flagging.post("/v1/responses", json=body)
+    assert got.json()["status"] == "queued"
+    assert got.headers["x-snne-guard"] == "passthrough"
+    assert [asked.body for asked in upstream.requests] == [body]
 
 
 def test_answers_that_exist_are_scored(refusing: Running) -> None:
@@ -257,6 +262,14 @@ def test_a_given_answer_is_assessed(refusing: Running, upstream: Server) -> None
     assert refusing.post("/snne/assess", json=RESPONSES).json()["decision"] == "refuse"
     assert upstream.answers
     assert refusing.post("/snne/assess", json={"model": "m"}).status_code == 400
+
+
+def test_long_answers_are_compressed(upstream: Server) -> None:
+    upstream.script = always("word " * 1000)
+    with serving(upstream.url) as running:
+        got = running.post(json=CHAT)
+    assert got.headers["content-encoding"] == "gzip"
+    assert got.json()["choices"][0]["message"]["content"] == "word " * 1000
 
 
 def test_a_structured_answer_has_its_fields_in_the_body_and_the_worst_in_a_header() -> (

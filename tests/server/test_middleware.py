@@ -186,6 +186,20 @@ def test_a_request_id_is_kept_or_made(running: Running) -> None:
     assert missing.headers["x-request-id"].startswith("req_")
 
 
+def test_pages_of_other_origins_may_call_only_where_it_was_said(
+    upstream: Server,
+) -> None:
+    origins = ["https://app.example", "https://evil.example"]
+    with serving(upstream.url, cors_origins=origins[:1]) as running:
+        got, other = (
+            running.post(json=CHAT, headers={"origin": origin}) for origin in origins
+        )
+    assert got.headers["access-control-allow-origin"] == "https://app.example"
+    assert got.headers["access-control-expose-headers"] == "*"
+    assert other.status_code == 403
+    assert "access-control-allow-origin" not in other.headers
+
+
 def test_clients_decide_nothing_by_headers_of_their_own(
     upstream: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

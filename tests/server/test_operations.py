@@ -159,9 +159,8 @@ def test_sighup_reads_the_file_anew_or_keeps_the_old_one(
             raise AssertionError
 
         with ThreadPoolExecutor() as pool:
-            before = len(upstream.requests)
             slow = pool.submit(ask, running, "a", "slow")
-            upstream.wait_for_requests(before + 1)
+            upstream.wait_for_requests(len(upstream.requests) + 1)
             good = config(upstream, "b", "c", threshold=0.2)
             assert reloaded(good) == "the configuration was read anew"
             assert slow.result() == (200, 0.4)  # by the configuration it began with
