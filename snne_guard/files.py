@@ -55,8 +55,9 @@ def json_object(
         msg = f"expected a JSON object: {error.msg} at column {error.colno}"
         raise InputError(msg) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        # A number of thousands of digits, or lists in lists in lists.
-        msg = f"expected a plain JSON object, got a {type(error).__name__}"
+        numeric = isinstance(error, ValueError)
+        why = "a number is too long or not finite" if numeric else "nested too deeply"
+        msg = f"expected a plain JSON object: {why}"
         raise InputError(msg) from None
     if not isinstance(value, dict):
         msg = f"expected a JSON object, got {type(value).__name__}"

@@ -13,7 +13,8 @@ from typer import Argument, Option
 from snne_guard.cli.console import progress, tell_left_out
 from snne_guard.decision import Calibration
 from snne_guard.decision import drift as find_drift
-from snne_guard.evaluation.decision_log import logged_uncertainty
+from snne_guard.errors import ConfigurationError
+from snne_guard.evaluation.decision_log import is_log, logged_uncertainty
 from snne_guard.evaluation.recorded_calls import PLAIN
 from snne_guard.evaluation.recordings import read_recordings
 from snne_guard.evaluation.replaying import score_recordings
@@ -41,6 +42,9 @@ def drift(
     """
     stored = Calibration.load(calibration)
     left_out = Counter[str]()
+    if policy is None and is_log(recording):
+        msg = f"{recording} is a decision log: name one of its policies by --policy"
+        raise ConfigurationError(msg)
     if policy is None:
         uncertainty, unscored = _scored(stored, recording)
         left_out["answers without a score"] = unscored

@@ -169,7 +169,8 @@ class TransformersChatModel(BaseChatModel):
     ) -> GenerationSettings:
         """Return the settings of a call: its own options before the fields."""
         given = {**{name: getattr(self, name) for name in _SETTINGS}, **options}
-        given["stop"] = tuple((given["stop"] if stop is None else stop) or ())
+        texts = (given["stop"] if stop is None else stop) or ()
+        given["stop"] = (texts,) if isinstance(texts, str) else tuple(texts)
         for name in ("logprobs", "n", "top_logprobs"):
             given.pop(name, None)
         return GenerationSettings(**given)

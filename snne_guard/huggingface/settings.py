@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snne_guard.checks import check_number, check_whole
+from snne_guard.errors import ConfigurationError
 from snne_guard.types import FloatArray
 
 Model = Any
@@ -64,6 +65,9 @@ class GenerationSettings:
             check_whole(self.top_k, what="top_k", least=1)
         if self.top_p is not None:
             check_number(self.top_p, what="top_p", above=0, most=1)
+        if not all(self.stop):  # it would end each reply before it began
+            msg = f"expected stop to be texts that are not empty, got {self.stop!r}"
+            raise ConfigurationError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

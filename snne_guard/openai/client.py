@@ -55,6 +55,11 @@ class _Guarded:
 
     with_options = copy
 
+    @property
+    def guard_settings(self) -> GuardSettings:
+        """Every option of the guard, also those that its calibration has set."""
+        return self._snne_guard.settings
+
     def assessments(self) -> AbstractContextManager[list[Assessment]]:
         """Collect the assessment of every call in a list, as the calls end.
 

@@ -190,8 +190,8 @@ def guard_options(
     """Return the options of a policy, read from a file, as ``guard_client`` takes them.
 
     Raises:
-        ConfigurationError: Another model makes no sense, or its key is missing.
-        TypeError: A price is missing.
+        ConfigurationError: Another model or a price makes no sense, or a key is
+            missing.
     """
     given: Any = {**options}  # ``GuardSettings`` checks each
     for name, kind in (("prices", dict), ("other_models", list)):
@@ -218,6 +218,9 @@ def guard_options(
 
 def _prices(given: Mapping[str, Any]) -> Prices:
     check_names(given, get_type_hints(Prices), what="price")
+    if not given.keys() >= {"prompt", "completion"}:
+        msg = "expected prices to have prompt and completion"
+        raise ConfigurationError(msg)
     return Prices(**given)
 
 
@@ -243,7 +246,7 @@ def _other_model(
 
 
 def requires_keys(host: str) -> bool:
-    """Return whether other machines can reach a server that listens there."""
+    """Tell whether other machines can reach a server that listens there."""
     if host == "localhost":
         return False
     try:

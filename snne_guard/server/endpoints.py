@@ -79,7 +79,7 @@ class Service:
                 options = guard_options(policy, shared.http)
                 options["observers"] = [shared.records]
                 self._guards[name] = guard = guard_client(client, **options)
-                self._settings[name] = settings = guard._snne_guard.settings  # noqa: SLF001 - the same calibration is read once
+                self._settings[name] = settings = guard.guard_settings
                 self._fields[name] = policy_fields(settings)
             except (TypeError, ValueError) as error:
                 msg = f"policy {name}: {error}"

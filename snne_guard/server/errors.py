@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -61,7 +62,7 @@ class Fault(Exception):  # noqa: N818 - an answer of the API as well as an error
         self.body = body or {"error": error}
 
 
-def fault_of(error: Exception, *, secret: str | None = None) -> Fault:
+def fault_of(error: BaseException, *, secret: str | None = None) -> Fault:
     """Return the fault to answer a client with after an error.
 
     An unexpected one is logged, without its message, which may hold a text. ``secret``
@@ -148,8 +149,11 @@ def _withheld(error: UncertainAnswerError) -> Fault:
 
 _UNSERVED = "this address is not served, or not by this method"
 _NO_ANSWER = "the upstream could not be reached, broke off or gave no answer"
-_FAULTS: dict[tuple[type[Exception], ...], Callable[[Any], Fault]] = {
+_FAULTS: dict[tuple[type[BaseException], ...], Callable[[Any], Fault]] = {
     (Fault,): lambda error: error,
+    (asyncio.CancelledError,): lambda _: Fault(
+        503, "the server is stopping", code="server_stopping"
+    ),
     (HTTPException,): lambda error: Fault(
         error.status_code, _UNSERVED, headers=error.headers
     ),

@@ -77,7 +77,7 @@ class Gate:
                 self._check(scope)
                 self._take_slot(slot, scope)
                 await self._while_there(scope, receive, answer)
-            except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - nobody is shown a traceback
                 fault = fault_of(error)
                 if fault.status >= SERVER_ERROR:
                     record.error = record.error or type(error).__name__

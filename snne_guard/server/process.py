@@ -21,6 +21,9 @@ from snne_guard.server.config import ServerConfig
 from snne_guard.server.errors import place_of
 from snne_guard.server.logs import configure_logs
 
+SECONDS_TO_END = 60
+"""How long calls in flight have, once no new ones are taken."""
+
 _log = logging.getLogger("snne_guard.server")
 
 
@@ -49,7 +52,11 @@ def run(
     for name in ("SIGHUP", "SIGUSR1"):
         if hasattr(signal, name):  # Windows has neither
             signal.signal(getattr(signal, name), server.note)
-    server.run()
+    try:
+        server.run()
+    except SystemExit:  # the log says why
+        msg = f"cannot listen on {config.host}:{config.port}"
+        raise ConfigurationError(msg) from None
 
 
 class _Server(uvicorn.Server):
@@ -82,7 +89,7 @@ class _Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=75,  # longer than proxies keep a connection
-                timeout_graceful_shutdown=60,  # for calls in flight
+                timeout_graceful_shutdown=SECONDS_TO_END,
             )
         )
 
@@ -120,18 +127,18 @@ class _Server(uvicorn.Server):
         while not waiting.done():
             if self.force_exit:
                 # From Python 3.12 on, a closed server waits for its connections.
-                await self._cancel_calls()
+                await self._end_calls(cancel=True)
             await asyncio.wait([waiting], timeout=0.1)
         await waiting
-        if self.force_exit:  # else nothing is left, and the last line has been done
-            await self._cancel_calls()
+        await self._end_calls(cancel=self.force_exit)  # else uvicorn cancelled them
+        if self.force_exit:
             await self.lifespan.shutdown()
 
-    async def _cancel_calls(self) -> None:
+    async def _end_calls(self, *, cancel: bool) -> None:
         if tasks := set(self.server_state.tasks):
-            for task in tasks:
+            for task in tasks if cancel else ():
                 task.cancel()
-            await asyncio.wait(tasks, timeout=1)
+            await asyncio.wait(tasks, timeout=1)  # each has a line to write
 
     def _read_anew(self) -> None:
         if self._reload is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 from snne_guard._version import __version__
@@ -12,8 +11,15 @@ from snne_guard.server.errors import SERVER_ERROR
 from snne_guard.server.metrics import model_name, outcome_of
 from snne_guard.server.records import RequestRecord
 
+try:
+    from opentelemetry import trace
+    from opentelemetry.trace.propagation import tracecontext
+except ImportError:
+    _INSTALLED = False
+else:
+    _INSTALLED = True
+
 _CONTEXT = ("traceparent", "tracestate")
-_INSTALLED = find_spec("opentelemetry") is not None
 
 
 @contextmanager
@@ -21,12 +27,9 @@ def request_span(
     record: RequestRecord, headers: Mapping[str, str]
 ) -> Generator[None, None, None]:
     """Run the block in a span below the client's, by the GenAI conventions."""
-    if not _is_configured():
+    if not _INSTALLED:
         yield
         return
-    from opentelemetry import trace
-    from opentelemetry.trace.propagation import tracecontext
-
     parent = tracecontext.TraceContextTextMapPropagator().extract(headers)
     tracer = trace.get_tracer("snne_guard.server", __version__)
     start = tracer.start_as_current_span(
@@ -50,19 +53,9 @@ def request_span(
 def upstream_context(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that make the upstream's spans part of the client's trace."""
     ours: dict[str, str] = {}
-    if _is_configured():
-        from opentelemetry.trace.propagation import tracecontext
-
+    if _INSTALLED:
         tracecontext.TraceContextTextMapPropagator().inject(ours)
     return ours or {name: headers[name] for name in _CONTEXT if name in headers}
-
-
-def _is_configured() -> bool:
-    if not _INSTALLED:
-        return False
-    from opentelemetry import trace
-
-    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _attributes(record: RequestRecord) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def context_text(given: object, /) -> str | None:
         texts: list[Any] = [getattr(each, "page_content", each) for each in given]
         if all(isinstance(text, str) for text in texts):
             return "\n\n".join(texts)
+        given = next(text for text in texts if not isinstance(text, str))
     msg = "expected the context to be a text, or a list of texts or Documents, got "
     msg += type(given).__name__
     raise ConfigurationError(msg)

@@ -289,3 +289,6 @@ def test_drift_without_a_call_to_read_says_what_is_there(
     found = run("drift", calibration, path, "--policy", "a")
     assert found.exit_code == 2
     assert "got none: 1 calls of another policy" in found.output.replace("\n", " ")
+    unnamed = run("drift", calibration, path)
+    assert unnamed.exit_code == 2
+    assert "is a decision log: name one of its policies" in unnamed.stderr

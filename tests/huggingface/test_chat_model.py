@@ -104,6 +104,8 @@ def test_a_call_may_set_what_the_fields_set(chat: TransformersChatModel) -> None
     stopping = TransformersChatModel(LOCAL, stop=[stop], **OPTIONS)
     assert stopping.invoke(QUESTION).content == whole[: whole.find(stop)]
     assert stopping.invoke(QUESTION, stop=[]).content == whole
+    words: Any = whole[4:6]  # as OpenAI takes it, too
+    assert stopping.bind(stop=words).invoke(QUESTION).content == whole[:4]
 
 
 async def test_the_async_twin(chat: TransformersChatModel) -> None:

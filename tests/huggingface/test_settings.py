@@ -18,6 +18,7 @@ from snne_guard.huggingface import GenerationSettings, HuggingFaceModel
         ("temperature", -0.1, "a finite number of at least 0"),
         ("top_k", 0, "a whole number of at least 1"),
         ("top_p", 1.01, "a finite number above 0 and at most 1"),
+        ("stop", ("\n", ""), "texts that are not empty"),
     ],
 )
 def test_values_out_of_range(name: str, value: Any, expected: str) -> None:

@@ -123,6 +123,7 @@ def test_options_and_the_environment_go_before_the_file(
         ('"larger"', "3", "policy standard: expected fallback to be the name"),
         ("[0.3, 0.8]", "[0.3, 0.8, 0.9]", "expected the pair (accept, refuse)"),
         ("completion = 4", "complete = 4", "did you mean 'completion'?"),
+        (", completion = 4", "", "prices to have prompt and completion"),
         (
             '["standard"]',
             '["standrad"]',

@@ -90,11 +90,32 @@ def test_the_second_signal_ends_at_once(
             assert server.poll() is None
             server.send_signal(signal.SIGTERM)
             assert server.wait(5) == 0
-            assert hanging.result().status_code == 500
+            assert hanging.result().json()["error"]["code"] == "server_stopping"
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
     (row,) = rows(log)
-    assert (row["status"], row["reasons"]) == (499, ["cancelled"])
+    assert (row["status"], row["reasons"]) == (503, ["cancelled"])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_takes_too_long_to_end_has_an_answer_and_its_line(
+    *, upstream: Server, log: Path, stream: bool
+) -> None:
+    program = (
+        "import snne_guard.server.process as process; process.SECONDS_TO_END = 0.5\n"
+        "from snne_guard.cli import main; main()"
+    )
+    options = ("--decision-log", str(log), "--drain-seconds", "0")
+    told = ("--upstream", upstream.url, *options)
+    with process(*told, program=("-c", program)) as (server, running):
+        with ThreadPoolExecutor() as pool:
+            hanging = pool.submit(running.post, json=body("hang", stream=stream))
+            upstream.wait_for_requests(1)
+            server.send_signal(signal.SIGTERM)
+            assert hanging.result().status_code == 503
+            assert server.wait(10) == 0
+    (row,) = rows(log)
+    assert (row["status"], row["reasons"]) == (503, ["cancelled"])
 
 
 # -- Reload ----------------------------------------------------------------------------
@@ -338,12 +359,17 @@ def test_the_admin_port_is_scraped_by_others_only_where_it_was_said(
             until(partial(stopping, admin))
 
 
-def test_a_server_without_its_admin_port_does_not_start(upstream: Server) -> None:
+@pytest.mark.parametrize(
+    ("option", "told"), [("--admin-port", "the admin port "), ("--port", "")]
+)
+def test_a_server_without_one_of_its_ports_does_not_start(
+    upstream: Server, option: str, told: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        found = apart("serve", "--upstream", upstream.url, "--admin-port", port)
+        found = apart("serve", "--upstream", upstream.url, option, port)
     assert found.returncode == 2
-    assert f"cannot listen on the admin port 127.0.0.1:{port}" in found.stderr
+    assert f"cannot listen on {told}127.0.0.1:{port}" in found.stderr
 
 
 def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
