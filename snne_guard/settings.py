@@ -90,7 +90,7 @@ class GuardSettings:
         reply_set_size: Replies of the reply set that are drawn.
         enough_replies: Replies that a reply set must have to be scored.
         methods: The method without the log-probabilities of every reply, and with them.
-        needs_logprobs: Whether the second needs them.
+        similarities: Name and function of what each compares replies by.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -139,7 +139,7 @@ class GuardSettings:
     reply_set_size: int = field(init=False, repr=False)
     enough_replies: int = field(init=False, repr=False)
     methods: tuple[Method, Method] = field(init=False, repr=False)
-    needs_logprobs: bool = field(init=False, repr=False)
+    similarities: tuple[tuple[str, Similarity], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # In this order, since each step relies on those before it: kinds first, so that
@@ -232,7 +232,7 @@ class GuardSettings:
         if not isinstance(self.calibration, Calibration):
             return
         method, turn = self.methods[True], self.self_check_used
-        name, _ = resolve_similarity(self._similarity_for(method))
+        name, _ = self.similarities[True]
         grounds = self.min_grounded is not None
         self.calibration.check(
             {
@@ -315,17 +315,12 @@ class GuardSettings:
         half = math.ceil(self.reply_set_size / 2)
         self._set("enough_replies", self.min_replies or max(2, half))
 
-    def _similarity_for(self, method: Method) -> str | Similarity:
-        given = self.similarity
-        return method.default_similarity if given is None else given
-
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
         other = resolve_method(self.method, logprobs=False)
         if other.needs_logprobs:
             other = other.without_logprobs or other
         self._set("methods", (other, method))
-        self._set("needs_logprobs", method.needs_logprobs)
         if self.other_models and method.needs_logprobs:
             msg = (
                 f"the method {method.name!r} needs log-probabilities, and those of two "
@@ -340,7 +335,13 @@ class GuardSettings:
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
-        name, compare = resolve_similarity(self._similarity_for(method))
+        given = self.similarity
+        pairs = [
+            resolve_similarity(each.default_similarity if given is None else given)
+            for each in self.methods
+        ]
+        self._set("similarities", tuple(pairs))
+        name, compare = self.similarities[True]
         method.check_similarity(compare, name=name)
         if (
             self.policy.threshold is not None

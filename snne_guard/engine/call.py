@@ -21,13 +21,16 @@ from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import is_transient
 from snne_guard.engine.state import CallState
 from snne_guard.errors import GuardTimeoutError
-from snne_guard.scorers import Method, score
+from snne_guard.scorers import Method, score_replies
 from snne_guard.self_check import UNKNOWN
 from snne_guard.similarity import SIMILARITIES
 from snne_guard.types import Reply, Score, Similarity
 
-_COMPARES_VALUES = ("content_f1", "exact")
-"""Similarities kept for calls and JSON; the first replaces any other."""
+_OURS = (*SIMILARITIES.items(),)
+"""The similarities that need no model and are fast."""
+
+_COMPARE_VALUES = [each for each in _OURS if each[0] in {"content_f1", "exact"}]
+"""Those kept for calls and JSON; the first replaces any other."""
 
 
 def guarded_call(request: Request, /) -> Call:
@@ -186,7 +189,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     method, similarity = _compared_by(call, reply_set)
     result: Score | Failure = yield Work(
         function=partial(
-            score,
+            score_replies,
             reply_set.texts,
             method=method,
             similarity=similarity,
@@ -195,10 +198,8 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,
-        # What this library brings needs no model and is fast.
         quick=reply_set.are_short
-        and isinstance(similarity, str)
-        and similarity in SIMILARITIES
+        and similarity in _OURS
         and isinstance(settings.method, str),
     )
     if isinstance(result, Failure):
@@ -226,16 +227,14 @@ def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
 
 def _compared_by(
     call: CallState, reply_set: ReplySet
-) -> tuple[Method, str | Similarity]:
+) -> tuple[Method, tuple[str, Similarity]]:
     """Return the method of this call, by the log-probabilities it has, and on what."""
     settings, complete = call.settings, reply_set.has_logprobs
     texts = not reply_set.has_tool_calls  # few providers give any for calls
     if not complete and texts and call.wants_logprobs:
         call.note("logprobs_missing")
-    method, similarity = settings.methods[complete], settings.similarity
-    if similarity is None:
-        similarity = method.default_similarity
+    method, similarity = settings.methods[complete], settings.similarities[complete]
     by_value = reply_set.has_tool_calls or call.request.structured is True
-    if by_value and similarity not in _COMPARES_VALUES:
-        similarity = "content_f1"
+    if by_value and similarity not in _COMPARE_VALUES:
+        similarity = _COMPARE_VALUES[0]
     return method, similarity

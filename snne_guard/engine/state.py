@@ -46,7 +46,7 @@ class CallState:
         self.rejected = frozenset[str]().union(*known)
         offered = request.capabilities.logprobs
         asked = offered or settings.method != "auto"
-        needed = settings.needs_logprobs and not self.disabled
+        needed = settings.methods[True].needs_logprobs and not self.disabled
         self.wants_logprobs = needed and asked
         # Where the method needs none, those of the guarded model tell whether its
         # samples came from a cache, if there are other models.
