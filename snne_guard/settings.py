@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from itertools import cycle, islice
 from os import PathLike
 from types import NoneType
-from typing import Any, Self, get_args
+from typing import Any, Self, TypedDict, get_args
 
 from snne_guard.checks import (
     check_choice,
@@ -18,7 +18,7 @@ from snne_guard.checks import (
     check_number,
     check_whole,
 )
-from snne_guard.cost import Cost, Prices
+from snne_guard.cost import Prices
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.decision.policy import Policy
@@ -69,6 +69,43 @@ def is_disabled() -> bool:
     """
     given = os.environ.get("SNNE_GUARD_DISABLED", "")
     return given.lower() in {"1", "true", "yes", "on"}
+
+
+class GuardOptions(TypedDict, total=False):
+    """The options that all guards take; ``SNNEGuard`` says what each means.
+
+    The types of a fallback and of other models differ from door to door, so they are
+    not among them.
+    """
+
+    n: int | None
+    threshold: float | tuple[float, float] | None
+    calibration: Calibration | str | PathLike[str] | None
+    on_uncertain: OnUncertain | Callable[[Assessment], Any]
+    refusal: str | None
+    on_error: OnError
+    method: str | Method | None
+    similarity: str | Similarity | None
+    temperature: float | None
+    question: Callable[[list[Any]], str | None] | None
+    tool_calls: ToolCalls
+    min_replies: int | None
+    schedule: Schedule
+    timeout: float | None
+    sample_timeout: float | None
+    max_concurrency: int | None
+    sample_rate: float
+    prices: Prices | Mapping[str, Prices] | None
+    observers: Sequence[Observer]
+    self_check: bool | SelfCheck | None
+    views: Sequence[str | View] | None
+    spans: bool | str | SpanSimilarity
+    span_threshold: float | None
+    field_threshold: float | None
+    decide_on: DecideOn
+    context: str | Sequence[Any] | Callable[[list[Any]], Any] | None
+    min_grounded: float | None
+    grounding: str | Grounding | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,20 +245,6 @@ class GuardSettings:
         """Whether an answer is held back until it is decided on."""
         may_replace = self.policy.may_withhold or self.fallback is not None
         return may_replace and not is_disabled()
-
-    def price_of(
-        self, cost: Cost, /, *, model: str | None, other: bool = False
-    ) -> float | None:
-        """Return the price of a model's tokens, None if it is unknown.
-
-        Where ``prices`` names no model, it is the price of the guarded one alone.
-        """
-        prices = self.prices
-        if isinstance(prices, Mapping):
-            prices = None if model is None else prices.get(model)
-        elif other:
-            prices = None
-        return None if prices is None else prices.of(cost)
 
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.

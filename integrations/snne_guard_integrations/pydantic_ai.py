@@ -27,8 +27,7 @@ from snne_guard.engine.options import option_key, options_for
 from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
 from snne_guard.engine.tasks import in_thread
-from snne_guard.guard_options import GuardOptions
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardOptions, GuardSettings
 
 try:
     from pydantic_ai import RunContext

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -201,35 +201,29 @@ class CallState:
             cost = Cost(attempts=result.attempts)
         else:
             cost = Cost(attempts=1, lower_bound=True)
+        prices: Any = self.settings.prices
+        if isinstance(prices, Mapping):
+            prices = prices.get(draw.other_model or self.request.model)
+        elif draw.other_model is not None:
+            prices = None  # where they name no model, they are the guarded one's
         counts = {name: getattr(cost, name) for name in COUNTS}
-        other, settings = draw.other_model, self.settings
-        counts["money"] = None
-        if settings.prices is not None:
-            model, is_other = other or self.request.model, other is not None
-            counts["money"] = settings.price_of(cost, model=model, other=is_other)
+        counts["money"] = None if prices is None else prices.of(cost)
         return RequestCost(
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
-            other_model=other,
+            other_model=draw.other_model,
             replies=brought,
             **counts,
         )
-
-    def _money(self) -> float | None:
-        """Return the price of all requests; None if that of one is unknown."""
-        own = sum((one for one in self.costs if one.other_model is None), Cost())
-        money = [one.money for one in self.costs if one.other_model is not None]
-        money.append(self.settings.price_of(own, model=self.request.model))
-        known = [each for each in money if each is not None]
-        return sum(known) if len(known) == len(money) else None
 
     def assess(
         self, decision: Decision | None = None, *, withheld: bool = False
     ) -> Assessment:
         """Return the record of the call as it stands."""
         reply_set, score = self.reply_set, self.score
-        cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
-        money = None if self.settings.prices is None else self._money()
+        money = None if self.settings.prices is None else 0.0
+        seconds = time.monotonic() - self.started
+        cost = sum(self.costs, Cost(seconds=seconds, money=money))
         found: dict[str, Any] = {}
         if reply_set is not None and score is not None:
             found = {
@@ -252,7 +246,7 @@ class CallState:
             n_requested=self.settings.reply_set_size,
             n_used=0 if reply_set is None else len(reply_set.texts),
             reasons=tuple(self._reasons),
-            cost=replace(cost, money=money),
+            cost=cost,
             requests=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,

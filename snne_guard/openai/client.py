@@ -14,13 +14,12 @@ import openai
 from snne_guard.checks import check_choice
 from snne_guard.engine import GuardState, Limiter, Observers
 from snne_guard.errors import ConfigurationError
-from snne_guard.guard_options import GuardOptions
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
 from snne_guard.openai.delivery import RefusalAs
 from snne_guard.openai.other_models import OtherModel, clients_of
 from snne_guard.openai.request import ApiRequest, guarded_request
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardOptions, GuardSettings
 from snne_guard.types import Assessment
 
 
