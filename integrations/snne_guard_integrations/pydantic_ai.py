@@ -15,7 +15,6 @@ from snne_guard.engine import (
     Draw,
     GuardState,
     Limiter,
-    Observers,
     Outcome,
     Request,
     Response,
@@ -112,7 +111,6 @@ class GuardedModel(WrapperModel):
                 raise ConfigurationError(msg)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
-        self._observers = Observers(self._guard.observers)
 
     async def request(
         self,
@@ -174,7 +172,6 @@ class GuardedModel(WrapperModel):
             model=self.wrapped.model_name,
             partial="openai_previous_response_id" in given,
             side_effects=bool(params.native_tools) or "openai_conversation_id" in given,
-            observers=self._observers,
             answer_settings={
                 "model": self.wrapped.model_name,
                 "answer_temperature": given.get("temperature"),

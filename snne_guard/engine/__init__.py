@@ -19,7 +19,7 @@ Everything that decides is in ``call``, a generator without input or output.
 """
 
 from snne_guard.engine.limiter import Limiter
-from snne_guard.engine.observers import Observers
+from snne_guard.engine.observers import notify
 from snne_guard.engine.options import (
     answer_settings,
     asks_for_schema,
@@ -54,7 +54,6 @@ __all__ = [
     "GuardState",
     "Limiter",
     "NoReplyError",
-    "Observers",
     "Outcome",
     "ProviderCapabilities",
     "Request",
@@ -67,6 +66,7 @@ __all__ = [
     "astream",
     "is_partial",
     "may_act",
+    "notify",
     "options_for",
     "read_cost",
     "read_reply",

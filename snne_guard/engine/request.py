@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from snne_guard.engine.limiter import Limiter
-from snne_guard.engine.observers import Observers
 from snne_guard.engine.protocol import Draw, Response
 from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
@@ -28,13 +28,12 @@ class GuardState:
         limiter: How many requests to the guarded model may be in flight, all calls
             together.
         rejections: Parameters that providers were seen to reject or ignore.
-        lists: Lists that fill with assessments, as of ``Observers``.
     """
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         self.limiter = limiter or Limiter(None)
         self.rejections = Rejections()
-        self.lists: dict[int, list[Assessment]] = {}
+        self._lists: dict[int, list[Assessment]] = {}
         self._of_others: dict[str, Limiter] = {}
         self._warned = False
 
@@ -47,6 +46,21 @@ class GuardState:
             return self.limiter
         own = Limiter(self.limiter.size)
         return self._of_others.setdefault(draw.other_model, own)
+
+    @contextmanager
+    def collected(self) -> Iterator[list[Assessment]]:
+        """Give a list that fills with assessments as calls end, in any thread."""
+        seen: list[Assessment] = []
+        self._lists[id(seen)] = seen
+        try:
+            yield seen
+        finally:
+            del self._lists[id(seen)]
+
+    def collect(self, assessment: Assessment, /) -> None:
+        """Add an assessment to every list that is open."""
+        for seen in list(self._lists.values()):
+            seen.append(assessment)
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
         """Return the question that the application has chosen, else the user's message.
@@ -104,7 +118,6 @@ class Request:
         others_retried: Names of the other models of which the same holds.
         model: Name of the guarded model, by which ``prices`` may know it.
         answer: An answer that exists already; then only samples are drawn.
-        observers: Who gets the assessment.
         answer_settings: What the answer is drawn with (``answer_temperature``,
             ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
         run_id: The LangChain run of the call.
@@ -127,7 +140,6 @@ class Request:
     others_retried: frozenset[str] = frozenset()
     model: str | None = None
     answer: Response | None = field(default=None, repr=False)
-    observers: Observers = field(default_factory=Observers, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None
     replayed: bool = False

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Self
 
 from snne_guard.engine.call import guarded_call
+from snne_guard.engine.observers import notify
 from snne_guard.engine.protocol import (
     Draw,
     Draws,
@@ -73,7 +74,8 @@ def _carry_out(
         except StopIteration as end:
             outcome: Outcome = end.value
     # Outside of ``with``, so that no observer waits for samples that are left behind.
-    request.observers.notify(outcome.assessment)
+    request.state.collect(outcome.assessment)
+    notify(request.settings.observers, outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error  # a generator that is being closed may not yield
     yield outcome

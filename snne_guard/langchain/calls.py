@@ -24,7 +24,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
 from snne_guard import engine
-from snne_guard.engine import Observers, Request, Response, request_of
+from snne_guard.engine import GuardState, Request, Response, request_of
 from snne_guard.engine.tasks import in_thread
 from snne_guard.langchain.delivery import (
     Run,
@@ -60,7 +60,6 @@ class GuardedCalls(BaseChatModel):
     shared: Frozen = Field(default=None, repr=False)
 
     _settings: GuardSettings = PrivateAttr()
-    _observers: Observers = PrivateAttr()
     _inside: ModelTree = PrivateAttr()
     _run: Run = PrivateAttr(default=None)
 
@@ -110,7 +109,6 @@ class GuardedCalls(BaseChatModel):
                 name for name, other in others.items() if not other.retries_itself
             ),
             answer=drawn,
-            observers=self._observers,
             run_id=None if run is None else str(run.run_id),
             **inside.asks,
         )
@@ -244,7 +242,8 @@ class GuardedCalls(BaseChatModel):
             >>> len(seen)
             1
         """
-        return self._observers.collected()
+        state: GuardState = self.shared
+        return state.collected()
 
     def assess(
         self,

@@ -16,7 +16,7 @@ from snne_guard.checks import check_names
 from snne_guard.cost import Prices
 from snne_guard.decision import Calibration
 from snne_guard.decision.calibration import GUARD_OPTIONS
-from snne_guard.engine import GuardState, Limiter, Observers
+from snne_guard.engine import GuardState, Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
 from snne_guard.langchain.others import bound_to_each, check_others, names_of
@@ -291,7 +291,6 @@ class SNNEGuard(GuardedCalls):
         }
         super().__init__(**values)
         self._settings = settings
-        self._observers = Observers(settings.observers, lists=shared.lists)
         self._inside = inside
         settings.check_calibration({**inside.answer_settings, **inside.named})
 

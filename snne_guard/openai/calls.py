@@ -11,7 +11,6 @@ from typing import Any
 from snne_guard import engine
 from snne_guard.engine import (
     GuardState,
-    Observers,
     ProviderCapabilities,
     Request,
     Response,
@@ -43,7 +42,6 @@ class _Guard:
     client: Any
     settings: GuardSettings
     state: GuardState
-    observers: Observers
     refusal_as: RefusalAs = "content"
     others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -79,7 +77,6 @@ class _Guard:
             ),
             model=request.model,
             answer=given,
-            observers=self.observers,
             **asked_of([body]),
         )
         return engine_request, sender

@@ -12,7 +12,7 @@ from typing import Any, Self, Unpack, get_args, overload
 import openai
 
 from snne_guard.checks import check_choice
-from snne_guard.engine import GuardState, Limiter, Observers
+from snne_guard.engine import GuardState, Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
@@ -68,7 +68,7 @@ class _Guarded:
             >>> seen
             []
         """
-        return self._snne_guard.observers.collected()
+        return self._snne_guard.state.collected()
 
     def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
         """Call ``create`` of a client that assesses where this one answers."""
@@ -186,7 +186,6 @@ def guard_client(
         client=client,
         settings=settings,
         state=GuardState(Limiter(settings.max_concurrency)),
-        observers=Observers(settings.observers),
         refusal_as=refusal_as,
         others=others,
     )

@@ -10,7 +10,6 @@ import pytest
 
 from snne_guard.engine import (
     GuardState,
-    Observers,
     ProviderCapabilities,
     Request,
     Response,
@@ -30,7 +29,6 @@ def asking(**options: Any) -> Request:
         settings=settings,
         state=GuardState(),
         capabilities=ProviderCapabilities(n=True),
-        observers=Observers(settings.observers),
     )
 
 
