@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from snne_guard.cost import Cost
-from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
+from snne_guard.engine import Draw, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import content_f1
 from snne_guard.types import Reply
@@ -75,9 +75,7 @@ class Report:
         return next((finding.fix for finding in self.findings if finding.fix), "")
 
 
-def examine(
-    sender: Callable[[str], Sender], *, capabilities: ProviderCapabilities
-) -> Report:
+def examine(sender: Callable[[str], Sender], *, parameters: Collection[str]) -> Report:
     """Ask a model for replies that must vary; say whether its samples can be trusted.
 
     Four requests for one reply and one for three ask for something made up, so that
@@ -87,10 +85,10 @@ def examine(
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
     about = sender(_CAPITAL)
-    one = Draw(role="sample", temperature=1.0, logprobs=capabilities.logprobs)
+    one = Draw(role="sample", temperature=1.0, logprobs="logprobs" in parameters)
     singles = [asked.send(one) for _ in range(_REPLIES)]
     several = replace(one, n=_CHOICES)
-    together = _tried(asked, several) if capabilities.n else None
+    together = _tried(asked, several) if "n" in parameters else None
     prompt = SelfCheck().prompt
     self_checks = [
         _tried(about, Draw(role="self_check", turns=(answer, prompt), logprobs=True))
@@ -110,7 +108,7 @@ def examine(
             variation,
             _temperature(singles),
             _n(together, vary=not variation.fix),
-            _logprobs(samples, offered=capabilities.logprobs),
+            _logprobs(samples, offered="logprobs" in parameters),
             _options(responses),
             _self_check(self_checks),
         ),

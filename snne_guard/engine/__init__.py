@@ -40,7 +40,6 @@ from snne_guard.engine.reading import read_cost, read_reply
 from snne_guard.engine.replay import replay_call
 from snne_guard.engine.request import (
     GuardState,
-    ProviderCapabilities,
     Request,
     request_of,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "Limiter",
     "NoReplyError",
     "Outcome",
-    "ProviderCapabilities",
     "Request",
     "Response",
     "Sender",

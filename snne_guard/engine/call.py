@@ -113,7 +113,7 @@ def _why_skipped(call: CallState) -> str | None:
 def _sample_draws(call: CallState) -> Draws:
     """Return requests for samples: one per view with ``n``, else one per sample."""
     shares = [(view, 1) for view in call.views]
-    if call.request.capabilities.n and "n" not in call.rejected:
+    if "n" in call.request.parameters - call.rejected:
         shares = [*Counter(call.views).items()]
     own = [call.draw("sample", n=n, view=view) for view, n in shares]
     return (*own, *call.draw_others()) if call.settings.other_models else (*own,)

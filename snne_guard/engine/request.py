@@ -83,26 +83,14 @@ class GuardState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderCapabilities:
-    """What is known of how a provider takes requests, before one is sent.
-
-    Attributes:
-        n: Whether one request may ask for several replies.
-        logprobs: Whether token log-probabilities can be asked for.
-    """
-
-    n: bool = False
-    logprobs: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A request to the engine for one assessed answer.
 
     Attributes:
         settings: The options of the guard.
         state: What its calls share.
-        capabilities: What the provider is known to take, before it rejects any of it.
+        parameters: What the provider is known to take of ``n``, ``logprobs`` and
+            ``temperature``, before it rejects any of it.
         keys: Under which its rejections stand, one for each model that may be asked.
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
@@ -127,7 +115,7 @@ class Request:
 
     settings: GuardSettings
     state: GuardState
-    capabilities: ProviderCapabilities = field(default_factory=ProviderCapabilities)
+    parameters: frozenset[str] = frozenset()
     keys: tuple[Hashable, ...] = ()
     question: str | None = field(default=None, repr=False)
     tools_bound: bool = False

@@ -44,7 +44,7 @@ class CallState:
         # Parameters that one of the models was seen to reject or ignore.
         known = map(request.state.rejections.known, request.keys)
         self.rejected = frozenset[str]().union(*known)
-        offered = request.capabilities.logprobs
+        offered = "logprobs" in request.parameters
         asked = offered or settings.method != "auto"
         needed = settings.methods[True].needs_logprobs and not self.disabled
         self.wants_logprobs = needed and asked

@@ -11,7 +11,6 @@ from typing import Any
 from snne_guard import engine
 from snne_guard.engine import (
     GuardState,
-    ProviderCapabilities,
     Request,
     Response,
     read_reply,
@@ -49,7 +48,7 @@ class _Guard:
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Request, OpenAISender]:
         """Return the engine's request and its sender, for a driver."""
-        state, body, taken = self.state, request.body, request.api.parameters
+        state, body = self.state, request.body
         given = None
         if answer is not None:
             given = Response(replies=(read_reply(text=answer, finish_reason="stop"),))
@@ -64,9 +63,7 @@ class _Guard:
             last=request.question,
             context=request.context,
             answer_settings=request.answer_settings,
-            capabilities=ProviderCapabilities(
-                n="n" in taken, logprobs="logprobs" in taken
-            ),
+            parameters=request.api.parameters,
             keys=(sender.key,),
             tools_bound=bool(body.get("tools") or body.get("functions")),
             retry=not self.client.max_retries,  # one layer retries
