@@ -98,7 +98,7 @@ def examine(sender: Callable[[str], Sender], *, parameters: Collection[str]) -> 
     responses = [each for each in tried if isinstance(each, Response)]
     drawn = [*singles, together] if isinstance(together, Response) else singles
     samples = [sample for response in drawn for sample in response.replies]
-    variation = _variation([response.first for response in singles])
+    variation = _variation([response.replies[0] for response in singles])
     unanswered = Cost(
         attempts=len(tried) - len(responses), seconds=time.monotonic() - started
     )
@@ -129,7 +129,7 @@ def compare_words(
             if isinstance(response, Exception):
                 message = f"no answer to an easy question: {type(response).__name__}"
                 return Finding(aspect, "broken", message), cost
-            texts.append(response.first.text)
+            texts.append(response.replies[0].text)
             cost += response.cost
         alike += content_f1(texts, question=question)[0, 1] > _ALIKE
     message = f"its answers to {alike} of {len(_EASY)} easy questions compare"

@@ -125,8 +125,8 @@ def _counts(name: str, value: object) -> bool:
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an answer's draw, in a calibration's names."""
     settings: dict[str, Any] = {}
+    levels = [*_levels(options)]
     for name, aliases in SETTINGS.items():
-        levels = [*_levels(options)]
         values = [each[alias] for each in levels for alias in aliases if alias in each]
         if values:
             # What stands inside of another option comes last, and takes its place.

@@ -81,11 +81,11 @@ _CACHE_WRITES = (
 )
 
 
-def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Cost:
+def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     """Return the cost of one request, whatever number of replies it brought.
 
     Counts have the names of OpenAI or of LangChain. Some servers count one reply
-    only, or none: the cost is a lower bound then. ``failed`` requests came before it.
+    only, or none: the cost is a lower bound then.
     """
     counts: dict[str, Any] = {}
     for name, value in mapping_of(usage).items():
@@ -108,7 +108,7 @@ def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Co
         written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
-        attempts=1 + failed,
+        attempts=1,
         prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),

@@ -139,7 +139,6 @@ class _InFlight:
 
     def __init__(self, request: Request, sender: Sender) -> None:
         self._state = request.state
-        self._request = request
         self._sender = sender
         self._tasks: list[asyncio.Task[Response | Failure]] = []
 
@@ -202,4 +201,4 @@ class _InFlight:
             response = await (retries_in_task()(attempt) if draw.retry else attempt())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
             return Failure(error=_raised(error), attempts=attempts)
-        return with_failed(response, attempts - 1) if attempts > 1 else response
+        return with_failed(response, attempts - 1)

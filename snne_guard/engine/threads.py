@@ -113,7 +113,6 @@ class _InFlight:
         self._state = request.state
         self._sender = sender
         self._ended = threading.Event()
-        self._request = request
 
     def __enter__(self) -> Self:
         return self
@@ -189,7 +188,7 @@ class _InFlight:
             raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_failed(response, attempts - 1) if attempts > 1 else response
+        return with_failed(response, attempts - 1)
 
 
 def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:

@@ -15,7 +15,6 @@ from pydantic import ConfigDict
 from snne_guard.checks import check_names
 from snne_guard.cost import Prices
 from snne_guard.decision import Calibration
-from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.engine import GuardState, Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
@@ -260,7 +259,7 @@ class SNNEGuard(GuardedCalls):
         options["include_answer"] = fields.get("include_answer")
         asked = fields.get("others") or other_models or ()
         settings = GuardSettings.given(**options, other_models=names_of(asked))
-        options |= {name: getattr(settings, name) for name in GUARD_OPTIONS}
+        options = {name: getattr(settings, name) for name in options}
         if not isinstance(options["fallback"], Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
@@ -285,7 +284,6 @@ class SNNEGuard(GuardedCalls):
             "other_models": tuple(other_models or ()),
             "others": asked,
             "provider": provider,
-            "calibration": settings.calibration,
             "cache": False,  # a cached assessment would describe other draws
             "shared": shared,
         }

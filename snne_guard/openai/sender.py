@@ -47,6 +47,8 @@ class OpenAISender:
         self._request = request
         self._api = request.api
         self._rejections = rejections
+        # Under which is remembered what the server rejects of such a request.
+        self.key: Hashable = (str(client.base_url), request.key)
         self._streamed_parts: list[dict[str, Any]] = []
         self._failed_before_stream = 0
 
@@ -85,11 +87,6 @@ class OpenAISender:
         return self._read(whole, self._failed_before_stream)
 
     # -- Requests ----------------------------------------------------------------------
-
-    @property
-    def key(self) -> Hashable:
-        """Under which is remembered what the server rejects of such a request."""
-        return str(self._client.base_url), self._request.key
 
     def _steps(self, draw: Draw) -> Steps[tuple[ApiRequest, Any]]:
         make = partial(self._request_for, draw)
