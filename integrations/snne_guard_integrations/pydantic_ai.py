@@ -218,6 +218,7 @@ class _Asked:
     settings: Any
     texts: list[str]
     optional: frozenset[str]
+    rejected: frozenset[str]
     temperature_set: bool
 
 
@@ -250,7 +251,11 @@ class _Sender:
         make = partial(self._request_for, draw)
         steps = without_rejected(make, self.rejections, key)
         (asked, response), failed = await arun_steps(steps, self._post)
-        read = replace(_read(response), temperature_set=asked.temperature_set)
+        read = replace(
+            _read(response),
+            temperature_set=asked.temperature_set,
+            rejected=asked.rejected,
+        )
         return with_failed(read, failed)
 
     async def _ask_other(self, model: Model) -> Response:
@@ -268,9 +273,9 @@ class _Sender:
         """Return the request for a draw; ``options_for`` says what it changes."""
         leaves = _leaves(self.model)
         dropped = any(map(_drops_temperature, leaves))
-        temperature = draw.temperature
-        if dropped or "temperature" in left_out:
-            temperature = None
+        wanted = frozenset[str]() if dropped else draw.added({"temperature"})
+        optional = wanted - left_out
+        temperature = draw.temperature if optional else None
         if temperature is not None:
             highest = min(_HIGHEST.get(leaf.system, math.inf) for leaf in leaves)
             temperature = min(temperature, highest)
@@ -287,7 +292,8 @@ class _Sender:
             model=model,
             settings=settings,
             texts=[str(getattr(part, "content", "")) for part in parts],
-            optional=frozenset({"temperature"} if temperature is not None else ()),
+            optional=optional,
+            rejected=wanted & left_out,
             temperature_set=temperature == draw.temperature,
         )
 

@@ -88,7 +88,7 @@ class GuardedCalls(BaseChatModel):
         names = self._settings.other_models
         pairs = zip(names, self.others, strict=True)
         others = {name: asked(each, given) for name, each in pairs} if names else {}
-        if self.structured is not True:
+        if others and self.structured is not True:
             check_forms(inside, others)
         run = run or self._run
         metadata = {} if run is None else run.metadata or {}

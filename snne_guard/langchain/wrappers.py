@@ -149,15 +149,11 @@ class ModelTree:
     def answer_settings(self) -> dict[str, Any]:
         """What the answer is drawn with, as far as all models agree on it."""
         first, *others = [target.answer_settings for target in self.targets]
-        return (
-            first
-            if not others
-            else {
-                name: value
-                for name, value in first.items()
-                if all((name, value) in other.items() for other in others)
-            }
-        )
+        return {
+            name: value
+            for name, value in first.items()
+            if all((name, value) in other.items() for other in others)
+        }
 
     @property
     def named(self) -> dict[str, Any]:
@@ -190,8 +186,6 @@ class ModelTree:
 
     def steps(self, ask: Callable[[Target], Steps[Result]]) -> Steps[Result]:
         """Return the requests of one draw, as the wrappers would have them sent."""
-        if isinstance(self._root, Target):
-            return ask(self._root)
         return _carried_out(self._root, ask)
 
 

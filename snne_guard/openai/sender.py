@@ -101,13 +101,13 @@ class OpenAISender:
         refused = request.optional & left_out  # by another model
         body = {k: v for k, v in request.body.items() if k not in refused}
         answer = draw.role == "answer"
-        taken = api.parameters - left_out
+        wanted = draw.added(api.parameters)
+        added = wanted - left_out
         if answer and api.with_logprobs(body) == body:
-            taken -= {"logprobs"}  # the user's own, which stay
-        added = draw.added(taken)
+            added -= {"logprobs"}  # the user's own, which stay
         noted: Any = {
             "optional": added | (request.optional - refused),
-            "rejected": draw.added(api.parameters) & left_out,
+            "rejected": wanted & left_out,
         }
         temperature = draw.temperature if "temperature" in added else None
         if draw.view is not None or draw.turns:

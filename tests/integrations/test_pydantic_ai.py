@@ -352,6 +352,22 @@ async def test_a_rejected_temperature_is_left_out_and_remembered() -> None:
     assert sent[0] > sent[1] == 3
 
 
+async def test_samples_that_may_be_greedy_mean_nothing() -> None:
+    async def reply(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if dict(info.model_settings or {}).get("temperature", 0) > 0.9:
+            said = {"message": "temperature must be below 0.9", "code": None}
+            raise ModelHTTPError(400, "scripted", said)
+        return ModelResponse(parts=[TextPart("Paris")], finish_reason="stop")
+
+    model = FunctionModel(reply, model_name="scripted")
+    agent = Agent(GuardedModel(model, n=3, threshold=0.4))
+    settings = ModelSettings(temperature=0.2)
+    for _ in range(2):
+        record = record_of(await agent.run(QUESTION, model_settings=settings))
+        assert (record["decision"], record["uncertainty"]) == ("flag", None)
+        assert "greedy_samples" in record["reasons"]
+
+
 async def test_an_error_that_quotes_the_question_teaches_nothing() -> None:
     asked = Asked()
     agent = Agent(GuardedModel(rejecting("No: what temperature is it?", asked), n=3))
