@@ -327,7 +327,7 @@ def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
 
 
 def _is_covered(call: CallState, score: Score) -> bool:
-    """Return whether the calibration was made for such a set, and note what it says."""
+    """Hold the reply set against the calibration, and note what that says of it."""
     settings, reply_set, u = call.settings, call.reply_set, score.uncertainty
     calibration, answer = settings.calibration, call.answer
     assert isinstance(calibration, Calibration)  # noqa: S101 - loaded, if it was a path

@@ -154,14 +154,14 @@ def is_refused(finish_reason: str | None) -> bool:
 
 
 def _is_readable(name: object, arguments: object) -> bool:
-    """Return whether a call says what it calls, and with which arguments."""
+    """Recognise a call that says what it calls, and with which arguments."""
     if arguments is None or not (isinstance(name, str) and name):
         return False
     return not (isinstance(arguments, str) and _repeats_key(arguments))
 
 
 def _repeats_key(text: str) -> bool:
-    """Return whether a text is JSON with a key twice, read by each in its way."""
+    """Recognise JSON that has a key twice: each program reads it in its own way."""
     bare, repeats = _unfenced(text), False
 
     def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

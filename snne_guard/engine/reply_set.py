@@ -139,7 +139,7 @@ def _single_call(reply: Reply) -> dict[str, Any] | None:
 
 
 def _came_twice(replies: Sequence[Reply]) -> bool:
-    """Return whether replies of separate requests have one id and one text.
+    """Find replies of separate requests that have one id and one text.
 
     Models repeat themselves, and Ollama draws its ids from 999: one alone says little.
     """

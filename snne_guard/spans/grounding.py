@@ -84,7 +84,7 @@ def ground(
 
 
 def ground_values(values: Sequence[object], context: str, /) -> list[float | None]:
-    """Return how far documents have the words of each text or number; else None."""
+    """Return the share of each text's or number's words in documents; else None."""
     source = _Source(context)
     return [
         source.support(str(value))
