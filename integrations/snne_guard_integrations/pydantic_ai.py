@@ -18,6 +18,7 @@ from snne_guard.engine import (
     Outcome,
     Request,
     Response,
+    may_act,
     read_cost,
     read_reply,
     request_of,
@@ -103,6 +104,13 @@ class GuardedModel(WrapperModel):
         if self.wrapped.model_name in names:
             msg = f"the other model {self.wrapped.model_name!r} is the guarded model"
             raise ConfigurationError(msg)
+        for name, each in self._others.items():
+            if _acts(each, {}):
+                msg = (
+                    f"the other model {name!r} has tools that run at its provider, so "
+                    "that its sample could act on the world"
+                )
+                raise ConfigurationError(msg)
         self._guard = GuardSettings.given(fallback=other, other_models=names, **options)
         for name in ("views", "self_check", "spans", "grounding"):
             value = getattr(self._guard, name)  # perhaps of the calibration
@@ -170,8 +178,9 @@ class GuardedModel(WrapperModel):
             tools_bound=bool(params.function_tools or params.output_tools),
             structured=bool(params.output_tools) and not params.function_tools,
             model=self.wrapped.model_name,
-            partial="openai_previous_response_id" in given,
-            side_effects=bool(params.native_tools) or "openai_conversation_id" in given,
+            schema=params.output_mode in _JSON_MODES,
+            partial=any(name.endswith("_previous_response_id") for name in given),
+            side_effects=bool(params.native_tools) or _acts(self.wrapped, given),
             answer_settings={
                 "model": self.wrapped.model_name,
                 "answer_temperature": given.get("temperature"),
@@ -199,7 +208,7 @@ class GuardedModel(WrapperModel):
         if outcome.delivery != "refusal":
             return drawn
         # Its id is left out: a server that continues from it would tell the answer.
-        is_json = params.output_mode in {"native", "prompted"}
+        is_json = params.output_mode in _JSON_MODES
         says_text = params.allow_text_output and not is_json
         return ModelResponse(
             parts=[TextPart(str(self._guard.refusal))] if says_text else [],
@@ -301,6 +310,9 @@ class _Sender:
 _TAKEN = frozenset({"max_tokens", "stop_sequences"})
 """What another model gets of a request's settings."""
 
+_JSON_MODES = frozenset({"native", "prompted"})
+"""Modes in which the answer is a text of JSON."""
+
 _HIGHEST = {"anthropic": 1.0, "bedrock": 1.0, "mistral": 1.0}
 """The highest temperature that providers take, where it is below 2."""
 
@@ -312,6 +324,18 @@ def _leaves(model: Model) -> list[Model]:
     if isinstance(model, FallbackModel):
         return [leaf for each in model.models for leaf in _leaves(each)]
     return [model]
+
+
+def _acts(model: Model, settings: Mapping[str, Any]) -> bool:
+    """Recognise a draw that could act on the world, by its model and its settings."""
+    given = [
+        {**(leaf.settings or {}), **settings, "model": leaf.model_name}
+        for leaf in _leaves(model)
+    ]
+    return any(
+        "openai_conversation_id" in each or "openrouter_preset" in each or may_act(each)
+        for each in given
+    )
 
 
 def _changed(model: Model, change: Callable[[Any], Any]) -> Model:

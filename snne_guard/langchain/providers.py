@@ -65,7 +65,7 @@ class Provider:
 
 
 def _uses_responses(model: Any, kwargs: Mapping[str, Any]) -> bool:
-    """Recognise what langchain-openai would send to OpenAI's Responses API."""
+    """Ask langchain-openai if it would send to OpenAI's Responses API."""
     options = {**kwargs, **(model.model_kwargs or {})}
     return bool(model._use_responses_api(options))  # noqa: SLF001 - its own rule
 

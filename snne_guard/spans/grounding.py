@@ -84,7 +84,7 @@ def ground(
 
 
 def ground_values(values: Sequence[object], context: str, /) -> list[float | None]:
-    """Return the share of each text's or number's words in documents; else None."""
+    """The support of documents for each text or number; None for other values."""
     source = _Source(context)
     return [
         source.support(str(value))
