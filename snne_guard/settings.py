@@ -48,7 +48,7 @@ REFUSAL = "I am not certain enough of the answer to give one."
 """The default text of a refusal."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    "calibration": (Calibration, str, PathLike, NoneType),
+    "calibration": (Calibration, NoneType),
     "observers": (list, tuple),
     "other_models": (list, tuple),
     "prices": (Prices, Mapping, NoneType),
@@ -136,7 +136,7 @@ class GuardSettings:
 
     n: int = 5
     threshold: float | tuple[float, float] | None = None
-    calibration: Calibration | str | PathLike[str] | None = None
+    calibration: Calibration | None = None
     on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag"
     fallback: Any = None
     refusal: str | None = REFUSAL
@@ -191,8 +191,6 @@ class GuardSettings:
         for name, function in SIMILARITIES.items():
             if self.similarity is function:
                 self._set("similarity", name)
-        if isinstance(self.calibration, str | PathLike):
-            self._set("calibration", Calibration.load(self.calibration))
         self._set("drawn_views", resolve_views(self.views))
         in_turn = islice(cycle(self.drawn_views or (None,)), self.n_samples)
         self._set("sample_views", tuple(in_turn))
@@ -201,7 +199,7 @@ class GuardSettings:
         name, ground_by = resolve_grounding(self.grounding)
         self._set("grounding_name", name)
         self._set("ground_by", ground_by)
-        if isinstance(self.calibration, Calibration) and self.method == "auto":
+        if self.calibration is not None and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
         # Some views leave no log-probabilities, and those of two models do not compare.
         if (self.drawn_views or self.other_models) and self.method == "auto":
@@ -252,7 +250,7 @@ class GuardSettings:
         ``known`` is the ``model`` and what the answer is drawn with, as far as that is
         known.
         """
-        if not isinstance(self.calibration, Calibration):
+        if self.calibration is None:
             return
         method, turn = self.methods[True], self.self_check_used
         name, _ = self.similarities[True]
@@ -400,7 +398,7 @@ class GuardSettings:
 
     def _policy(self) -> Policy:
         limit: Any = self.threshold
-        if isinstance(self.calibration, Calibration):
+        if self.calibration is not None:
             if limit is not None:
                 msg = "give either threshold or calibration, not both"
                 raise ConfigurationError(msg)

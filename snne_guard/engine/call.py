@@ -294,7 +294,8 @@ def _verdict(call: CallState) -> Generator[Draws | Work, Any, Verdict]:
     said = answer.tool_calls or answer.text
     if "{" in said or "[" in said:
         yield from fields_of(call)
-    covered = settings.calibration is None or _is_covered(call, score)
+    calibration = settings.calibration
+    covered = calibration is None or _is_covered(call, score, calibration)
     u = _decisive(call, score)
     return policy.scored(u, grounded=call.grounded, covered=covered)
 
@@ -326,11 +327,9 @@ def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
     return verdict, None
 
 
-def _is_covered(call: CallState, score: Score) -> bool:
+def _is_covered(call: CallState, score: Score, calibration: Calibration) -> bool:
     """Hold the reply set against the calibration, and note what that says of it."""
-    settings, reply_set, u = call.settings, call.reply_set, score.uncertainty
-    calibration, answer = settings.calibration, call.answer
-    assert isinstance(calibration, Calibration)  # noqa: S101 - loaded, if it was a path
+    settings, answer, reply_set = call.settings, call.answer, call.reply_set
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it has a score
     asked = settings.self_check_used is not None and call.self_check is None
     try:
@@ -348,6 +347,7 @@ def _is_covered(call: CallState, score: Score) -> bool:
     ):
         call.note("uncalibrated")
         return False
+    u = score.uncertainty
     if settings.policy.is_grounded(call.grounded) and u is not None:
         certified = calibration.threshold.certified
         call.guarantees = {"certified": certified, "p_wrong": calibration.p_wrong(u)}
