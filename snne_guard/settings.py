@@ -25,7 +25,7 @@ from snne_guard.decision.policy import Policy
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
-from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.similarity import resolve_similarity
 from snne_guard.spans.cutting import cutters
 from snne_guard.spans.documents import check_documents, source_of
 from snne_guard.spans.grounding import resolve_grounding
@@ -188,9 +188,6 @@ class GuardSettings:
         turn = SelfCheck() if self.self_check is True else self.self_check
         self._set("self_check_used", turn or None)
         self._check_numbers()
-        for name, function in SIMILARITIES.items():
-            if self.similarity is function:
-                self._set("similarity", name)
         self._set("drawn_views", resolve_views(self.views))
         in_turn = islice(cycle(self.drawn_views or (None,)), self.n_samples)
         self._set("sample_views", tuple(in_turn))

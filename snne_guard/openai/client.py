@@ -179,7 +179,8 @@ def guard_client(
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
     given: dict[str, Any] = {**options}
     others = clients_of(given.pop("other_models", None) or (), client)
-    settings = GuardSettings.given(**given, other_models=[*others])
+    names = [name for name, _ in others]
+    settings = GuardSettings.given(**given, other_models=names)
     settings.check_calibration({})
     kind = AsyncClientGuard if isinstance(client, openai.AsyncOpenAI) else ClientGuard
     guard = kind(
@@ -187,7 +188,7 @@ def guard_client(
         settings=settings,
         state=GuardState(Limiter(settings.max_concurrency)),
         refusal_as=refusal_as,
-        others=others,
+        others=dict(others),
     )
     guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guard)
     return guarded
