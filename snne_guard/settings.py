@@ -214,8 +214,7 @@ class GuardSettings:
             ConfigurationError: An option is unknown, or makes no sense.
             InputError: The calibration's file is damaged.
         """
-        known = [each.name for each in fields(cls) if each.init]
-        check_names(options, known, what="option")
+        check_names(options, _names(cls), what="option")
         source = options.get("calibration")
         if isinstance(source, str | PathLike):
             source = Calibration.load(source)
@@ -226,6 +225,10 @@ class GuardSettings:
             if value is not None or name not in GUARD_OPTIONS
         }
         return cls(**{**made, **chosen, "calibration": source})
+
+    def options(self) -> dict[str, Any]:
+        """Return the options by name, those of the calibration among them."""
+        return {name: getattr(self, name) for name in _names(self)}
 
     @property
     def asks_functions(self) -> bool:
@@ -424,6 +427,10 @@ class GuardSettings:
             msg = 'on_uncertain="fallback" needs a fallback; got none'
             raise ConfigurationError(msg)
         return policy
+
+
+def _names(settings: GuardSettings | type[GuardSettings]) -> list[str]:
+    return [each.name for each in fields(settings) if each.init]
 
 
 def _check_kind(value: object, *kinds: type, what: str) -> None:

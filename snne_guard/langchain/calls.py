@@ -87,7 +87,7 @@ class GuardedCalls(BaseChatModel):
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models
         pairs = zip(names, self.others, strict=True)
-        others = {name: asked(each, given) for name, each in pairs} if names else {}
+        others = {name: asked(each, given) for name, each in pairs}
         if others and self.structured is not True:
             check_forms(inside, others)
         run = run or self._run

@@ -224,43 +224,42 @@ class SNNEGuard(GuardedCalls):
         provider: Provider | None = None,
         **fields: Any,
     ) -> None:
-        options: dict[str, Any] = {
-            "n": n,
-            "threshold": threshold,
-            "calibration": calibration,
-            "on_uncertain": on_uncertain,
-            "fallback": fallback,
-            "refusal": refusal,
-            "on_error": on_error,
-            "method": method,
-            "similarity": similarity,
-            "temperature": temperature,
-            "question": question,
-            "tool_calls": tool_calls,
-            "min_replies": min_replies,
-            "schedule": schedule,
-            "timeout": timeout,
-            "sample_timeout": sample_timeout,
-            "max_concurrency": max_concurrency,
-            "sample_rate": sample_rate,
-            "prices": prices,
-            "observers": observers,
-            "self_check": self_check,
-            "views": views,
-            "spans": spans,
-            "span_threshold": span_threshold,
-            "field_threshold": field_threshold,
-            "decide_on": decide_on,
-            "context": context,
-            "min_grounded": min_grounded,
-            "grounding": grounding,
-        }
         check_names(fields, type(self).model_fields, what="option")
-        options["include_answer"] = fields.get("include_answer")
         asked = fields.get("others") or other_models or ()
-        settings = GuardSettings.given(**options, other_models=names_of(asked))
-        options = {name: getattr(settings, name) for name in options}
-        if not isinstance(options["fallback"], Runnable | None):
+        settings = GuardSettings.given(
+            n=n,
+            threshold=threshold,
+            calibration=calibration,
+            on_uncertain=on_uncertain,
+            fallback=fallback,
+            refusal=refusal,
+            on_error=on_error,
+            method=method,
+            similarity=similarity,
+            temperature=temperature,
+            question=question,
+            tool_calls=tool_calls,
+            min_replies=min_replies,
+            schedule=schedule,
+            timeout=timeout,
+            sample_timeout=sample_timeout,
+            max_concurrency=max_concurrency,
+            sample_rate=sample_rate,
+            prices=prices,
+            observers=observers,
+            self_check=self_check,
+            views=views,
+            spans=spans,
+            span_threshold=span_threshold,
+            field_threshold=field_threshold,
+            decide_on=decide_on,
+            context=context,
+            min_grounded=min_grounded,
+            grounding=grounding,
+            include_answer=fields.get("include_answer"),
+            other_models=names_of(asked),
+        )
+        if not isinstance(settings.fallback, Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
@@ -276,7 +275,7 @@ class SNNEGuard(GuardedCalls):
             "profile": getattr(first, "profile", None),
             "output_version": getattr(first, "output_version", None),
             **fields,
-            **options,
+            **settings.options(),
             "guarded": guarded,
             # So that a run of the guard is found like one of the model.
             "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
