@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,12 @@ class GuardState:
         self._lists: dict[int, list[Assessment]] = {}
         self._of_others: dict[str, Limiter] = {}
         self._warned = False
+
+    def limited(self, size: int | None) -> GuardState:
+        """Return a state with another limit, which shares all else with this one."""
+        state = copy(self)
+        state.limiter, state._of_others = Limiter(size), {}
+        return state
 
     def limiter_of(self, draw: Draw, /) -> Limiter:
         """Return the limiter of a request: each other model has one of its own.

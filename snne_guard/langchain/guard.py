@@ -267,9 +267,9 @@ class SNNEGuard(GuardedCalls):
         check_others(asked, inside)
         first = inside.targets[0].model
         tags, metadata = labels_of(guarded)
-        shared = fields.get("shared")
-        if shared is None or shared.limiter.size != max_concurrency:
-            shared = GuardState(Limiter(max_concurrency))
+        shared = fields.get("shared") or GuardState(Limiter(max_concurrency))
+        if shared.limiter.size != max_concurrency:
+            shared = shared.limited(max_concurrency)
         values = {
             # Taken from the guarded model unless given.
             "profile": getattr(first, "profile", None),
