@@ -41,7 +41,7 @@ class GuardState:
     def limited(self, size: int | None) -> GuardState:
         """Return a state with another limit, which shares all else with this one."""
         state = copy(self)
-        state.limiter, state._of_others = Limiter(size), {}
+        state.limiter, state._of_others = Limiter(size), {}  # noqa: SLF001 - our own
         return state
 
     def limiter_of(self, draw: Draw, /) -> Limiter:
