@@ -186,6 +186,8 @@ class ModelTree:
 
     def steps(self, ask: Callable[[Target], Steps[Result]]) -> Steps[Result]:
         """Return the requests of one draw, as the wrappers would have them sent."""
+        if isinstance(self._root, Target):
+            return ask(self._root)
         return _carried_out(self._root, ask)
 
 
