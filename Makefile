@@ -69,7 +69,7 @@ test-frameworks: ## Run the guard in agent frameworks, each in an environment; s
 		echo "== $$name"; \
 		SNNE_GUARD_REQUIRE_EMBEDDED=1 SNNE_GUARD_FRAMEWORK=$$name \
 			$$venv/bin/python -m pytest -q -W default -o addopts=--import-mode=importlib \
-			$(or $(ARGS),tests/frameworks tests/examples -k frameworks); \
+			$(or $(ARGS),tests/frameworks tests/examples/test_examples.py -k frameworks); \
 	done
 
 lint: $(VENV)/.lint ## Check format, style, types and the direction of imports
@@ -85,13 +85,16 @@ format: $(VENV)/.lint ## Format the code and mend what can be mended
 docs: $(DOCS)/.docs ## Build the site into site/; a warning is an error
 	@$(DOCS)/bin/mkdocs build --strict
 
-pictures: $(VENV)/.test ## Draw the pictures and the example report of the docs anew
+pictures: $(VENV)/.test ## Draw the pictures and the example report of the docs anew; needs Chromium
 	@$(BIN)/snne-guard demo --save-svg docs/demo.svg
 	@$(BIN)/snne-guard ask "Who wrote the novel The Lighthouse of Varn?" \
 		--threshold 0.5 --on-uncertain refuse --save-svg docs/ask.svg || test $$? = 3
+	@$(BIN)/snne-guard ask "Who painted the Mona Lisa, and where does it hang?" --spans \
+		--save-svg docs/spans.svg
 	@$(BIN)/snne-guard evaluate examples/calibration/recording.jsonl --grader contains \
 		--methods "snne,snne[rouge_l],dse[exact]" --max-error 0.2 --at-coverage 0.4 \
 		--report docs/report.html --show-texts
+	@$(BIN)/python docs/.live_page.py docs/images/live.png
 
 bench: $(VENV)/.test ## Run every benchmark; fails where a target is missed
 	@status=0; \
@@ -130,7 +133,7 @@ $(VENV)/.test: $(VENV)/.demo $(INPUTS)
 	@# Alone and first: beside others, pip would take a build for GPUs, of gigabytes.
 	@$(PIP) install $(TORCH)
 	@$(PIP) install --constraint constraints.txt --group test \
-		--editable ".[bert-score,demo,embeddings,eval,hf,nli,ray,server]"
+		--editable ".[bert-score,demo,embeddings,eval,hf,math,nli,ray,server]"
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test $(INPUTS)

@@ -63,7 +63,7 @@ _NOT_IN_REPLIES = frozenset({"hidden_states", "p_true_logprob", "token_importanc
 
 
 def is_disabled() -> bool:
-    """Return whether SNNE_GUARD_DISABLED turns every guard into its bare model.
+    """Read SNNE_GUARD_DISABLED, which turns every guard into its bare model.
 
     Only words that say so count: no other value may open a guard.
     """

@@ -29,7 +29,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def is_visible(text: str, /) -> bool:
-    """Return whether a text has a visible character."""
+    """Look for a visible character in a text."""
     return any(
         category(character)[0] not in "CMZ" and character not in _BLANK
         for character in text

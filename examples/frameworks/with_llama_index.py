@@ -1,6 +1,8 @@
 """LlamaIndex: a query engine whose model asks a guarded client.
 
 python examples/frameworks/with_llama_index.py
+
+The documents are compared sentence by sentence, which needs the extra ``spans``.
 """
 
 from __future__ import annotations

@@ -42,9 +42,10 @@ class SNNECallbackHandler(BaseCallbackHandler):
     Args:
         guard: Draws, scores and reports, on the model that is watched. Its
             ``sample_rate`` is the share of runs that are assessed. Of a run's own
-            parameters, samples get tools, the form of the reply and stop texts; the
-            documents in its metadata are not read. Its other models cannot get a run's
-            tools or form: such runs count as ``failed``.
+            parameters, samples get tools, the form of the reply and stop texts; its
+            documents are those of its metadata (``snne_guard_context``), or the
+            guard's. Its other models cannot get a run's tools or form: such runs count
+            as ``failed``.
         max_queue: Answers that may wait; 0 for any number.
 
     Attributes:
@@ -103,6 +104,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
             id=run_id,
             messages=list(messages[0]),
             parameters={name: given[name] for name in _KEPT if given.get(name)},
+            documents=(kwargs.get("metadata") or {}).get("snne_guard_context"),
             context=copy_context(),
             parent=get_current_run_tree(),
         )
@@ -162,7 +164,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
     def _assess(self, run: _Run, answer: AIMessage) -> None:
         model = self._guard.guarded.bind(**run.parameters)
         guard = self._guard.model_copy(update={"guarded": model})
-        assessment = guard.assess(run.messages, answer)
+        assessment = guard.assess(run.messages, answer, context=run.documents)
         notify(self._observers, replace(assessment, run_id=str(run.id)))
 
 
@@ -171,6 +173,7 @@ class _Run:
     id: UUID
     messages: list[BaseMessage]
     parameters: dict[str, Any]
+    documents: Any
     context: Context
     parent: object
     """LangSmith's run around it, which the context holds only weakly."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from snne_guard import Assessment, InputError, SNNEGuard
 
@@ -18,7 +18,8 @@ def uncertainty_node(guard: SNNEGuard) -> Runnable[Any, dict[str, Any]]:
     by one with the same id, as ``add_messages`` does. The messages before the answer
     are its prompt, and only samples are drawn; the answer gets the assessment as
     ``response_metadata["snne_guard"]`` and is otherwise unchanged. An answer that a
-    guard gave stays as it is.
+    guard gave stays as it is. Documents of one run can be given by
+    ``config={"metadata": {"snne_guard_context": ...}}``.
 
     The assessment is in the state, so a graph that is interrupted and resumed draws
     nothing again; call ``interrupt`` in a node of its own, after this one.
@@ -42,17 +43,19 @@ def uncertainty_node(guard: SNNEGuard) -> Runnable[Any, dict[str, Any]]:
         'accept'
     """
 
-    def node(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
+    def node(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - the graph's
         prompt, answer = _conversation(state)
         if _record(answer) is not None:
             return {}
-        return _measured(answer, guard.assess(prompt, answer))
+        found = guard.assess(prompt, answer, context=_documents(config))
+        return _measured(answer, found)
 
-    async def anode(state: Any) -> dict[str, Any]:  # noqa: ANN401 - the graph's
+    async def anode(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - as above
         prompt, answer = _conversation(state)
         if _record(answer) is not None:
             return {}
-        return _measured(answer, await guard.aassess(prompt, answer))
+        found = await guard.aassess(prompt, answer, context=_documents(config))
+        return _measured(answer, found)
 
     return RunnableLambda(node, anode, name="uncertainty")
 
@@ -107,6 +110,10 @@ def _conversation(state: Any) -> tuple[list[BaseMessage], AIMessage]:  # noqa: A
         msg = "expected the last message to be the model's answer, with an id"
         raise InputError(msg)
     return messages[:-1], answer
+
+
+def _documents(config: RunnableConfig) -> Any:  # noqa: ANN401 - texts or Documents
+    return (config.get("metadata") or {}).get("snne_guard_context")
 
 
 def _record(message: AIMessage) -> dict[str, Any] | None:

@@ -351,7 +351,7 @@ def _changed(model: Model, change: Callable[[Any], Any]) -> Model:
 
 
 def _drops_temperature(model: Model) -> bool:
-    """Return whether Pydantic AI leaves the temperature out, which it only warns of."""
+    """Recognise models whose temperature Pydantic AI leaves out with a warning."""
     profile: Any = model.profile
     always = not profile.get("openai_supports_reasoning_effort_none")
     reasons = always or profile.get("thinking_enabled_by_default")
@@ -363,7 +363,7 @@ def _drops_temperature(model: Model) -> bool:
 
 
 def _is_stored(model: Model) -> bool:
-    """Return whether OpenAI stores what a model says, unless told not to."""
+    """Recognise models whose replies OpenAI stores, unless told not to."""
     return "Responses" in type(model).__name__
 
 

@@ -78,6 +78,7 @@ def calibrate(
     model: Annotated[
         str | None, Option(help="Model that answered, if the recording names none.")
     ] = None,
+    column: options.ColumnNames = None,
 ) -> None:
     """Choose a threshold from graded answers.
 
@@ -87,7 +88,8 @@ def calibrate(
     label` wrote beside a recording take precedence over --grader. --shard 3/3 takes
     the third of the questions that `snne-guard evaluate` leaves for the threshold.
     With --fields, one random field of each object counts, chosen by its id, and of the
-    other options only --error-rate, --delta, --shard and --out have an effect.
+    other options only --error-rate, --delta, --shard, --column and --out have an
+    effect.
 
     Exit status: 0 the calibration was written; 2 wrong usage, nothing was written; 3
     the calibration was written, but these labels do not allow the error rate, so a
@@ -97,7 +99,7 @@ def calibrate(
         msg = "expected either --error-rate or --coverage"
         raise ConfigurationError(msg)
     check_outputs([*recordings, *(beside(path, "labels") for path in recordings)], out)
-    rows = read_labelled(*recordings)
+    rows = read_labelled(*recordings, columns=options.columns_of(column))
     if fields:
         _calibrate_fields(
             in_shard(rows, shard), out, error_rate=error_rate, delta=delta

@@ -38,8 +38,8 @@ _BEFORE = (
 
 _AFTER = (
     "[bold]Agreement is not truth.[/bold] The guard sees how far replies differ, not "
-    "whether they are right: a mistake that the model makes every time passes it, even "
-    "where a small model is asked to check its own answer. A threshold picked by eye "
+    "whether they are right: it cannot see an error that the model repeats, even where "
+    "a small model is asked to check its own answer. A threshold picked by eye "
     "guarantees nothing: calibrate yours on answers that you have checked."
 )
 

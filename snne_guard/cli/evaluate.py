@@ -177,6 +177,12 @@ def _parts(
             f"{found.within:.3f} as the mean within answers"
             + ("" if found.grounded is None else f"; grounded {found.grounded:.3f}")
         )
+    if evaluation.fields:
+        worst = evaluation.fields[0]
+        yield (
+            f"{len(evaluation.fields)} fields; the most uncertain is {worst.path}, "
+            f"with a mean u of {worst.uncertainty:.2f} in {worst.answers} answers"
+        )
     if evaluation.recipes is not None:
         yield from _recipe_parts(evaluation.recipes)
     for one in others:

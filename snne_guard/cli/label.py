@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from rich.text import Text
 from typer import Argument
 
 from snne_guard.cli import options
+from snne_guard.cli.console import tell_left_out
 from snne_guard.evaluation import Recording, read_recordings
 from snne_guard.evaluation.decision_log import is_log, logged_recordings
 from snne_guard.evaluation.jsonl import AppendFile, beside, digest
@@ -45,8 +47,9 @@ def label(
 
     Exit status: 0 finished or quit, by Ctrl-C too; 2 wrong usage.
     """
+    left_out = Counter[str]()
     if is_log(recording):
-        read = logged_recordings(recording)
+        read = logged_recordings(recording, left_out=left_out)
     else:
         read = read_recordings(recording, columns=options.columns_of(column))
     rows = [row for row in read if row.label is None]
@@ -63,6 +66,7 @@ def label(
     typer.echo(f"wrong        {len(given) - sum(given)}")
     typer.echo(f"left         {len(rows) - len(given)}")
     typer.echo(f"labels       {path}")
+    tell_left_out(left_out)
 
 
 def _ask(

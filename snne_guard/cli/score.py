@@ -16,6 +16,7 @@ from snne_guard.cli import options
 from snne_guard.cli.console import check_outputs, lines_in, note, progress, source
 from snne_guard.evaluation import Recording, read_recordings, write_recordings
 from snne_guard.evaluation.accepting import in_words, why_never_accepted
+from snne_guard.evaluation.replaying import RecordedCall
 from snne_guard.evaluation.scoring import score_record, score_recording
 from snne_guard.types import Score
 
@@ -60,7 +61,8 @@ def score(
                 include_answer=not without_answer,
             )
             scores.append(replace(result, matrix=None))
-            why = why_never_accepted(row, len(row.own_places))
+            call = RecordedCall(row)
+            why = why_never_accepted(call.answer, call.own)
             never.update([] if why is None else [why])
             yield replace(row, extra={**row.extra, "snne_guard": score_record(result)})
 

@@ -181,7 +181,7 @@ class Calibration:
         temperature_set: bool,
         others: Mapping[str, str | None] | None = None,
     ) -> bool:
-        """Return whether the threshold holds for a set of replies.
+        """Compare a set of replies with those that the threshold was made for.
 
         ``models`` and ``others`` are the model names that its replies carried, None
         where one carried none; those of other models by the guard's names for them.

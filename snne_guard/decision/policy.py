@@ -115,7 +115,7 @@ class Policy:
         )
 
     def is_grounded(self, grounded: float | None, /) -> bool:
-        """Return whether documents support an answer enough; not where unknown."""
+        """Compare an answer's support with the least; unknown support is not enough."""
         least = self.min_grounded
         return least is None or (grounded is not None and grounded >= least)
 

@@ -68,7 +68,7 @@ def _is_text(call: CallState) -> bool:
 
 
 def grounding_of(call: CallState) -> Generator[Draws | Work, Any, None]:
-    """Find how far documents support the answer."""
+    """Measure how much of the answer documents support."""
     settings, answer, context = call.settings, call.answer, call.request.context
     assert answer is not None  # noqa: S101 - drawn before
     if context is None or not context.strip():

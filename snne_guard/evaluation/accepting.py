@@ -10,25 +10,21 @@ import numpy as np
 from snne_guard.decision import ErrorProbability
 from snne_guard.engine.reply_set import reply_set_of
 from snne_guard.evaluation.metrics import risk_coverage
-from snne_guard.evaluation.recorded_calls import recorded_replies
-from snne_guard.evaluation.recordings import Recording, shard_of
+from snne_guard.evaluation.recordings import shard_of
 from snne_guard.scorers import Method
-from snne_guard.types import REASONS, FloatArray
+from snne_guard.types import REASONS, FloatArray, Reply
 
 _FOLDS = 3
 
 
-def why_never_accepted(recording: Recording, samples: int, /) -> str | None:
+def why_never_accepted(answer: Reply, samples: Sequence[Reply], /) -> str | None:
     """Return the reason code for which a calibrated guard would not score an answer.
 
     Its reply set must be whole: a reply that is cut off, refused or empty leaves a set
-    of another size, which no threshold was made for. ``samples`` are the guarded
-    model's.
+    of another size, which no threshold was made for.
     """
-    answer, drawn = recorded_replies(recording)
-    own = [sample for sample in drawn if sample.other_model is None][:samples]
-    found = reply_set_of(answer, own, include_answer=True)
-    if len(found.texts) == 1 + samples:
+    found = reply_set_of(answer, samples, include_answer=True)
+    if len(found.texts) == 1 + len(samples):
         return None
     reasons = (why for why in found.reasons if why != "answer_truncated")
     return next(reasons, "too_few_samples")

@@ -62,10 +62,9 @@ class _Exchanges:
         self._wanted = {digest(question.id) for question in run.left}
         self._question = ""
         self._equal: Counter[str] = Counter()
-        self._tries: Counter[str] = Counter()  # of all requests that were made
+        self._tries: Counter[str] = Counter()
         self._offsets: dict[str, int] = {}
         self._stream = stream  # of responses, which memory may not hold
-        self._unused = 0
 
     def take(self, line: Mapping[str, Any], *, failures: bool) -> None:
         """Keep a line of a batch's output; a failure only with ``failures``."""
@@ -75,9 +74,8 @@ class _Exchanges:
             return
         response = line.get("response") or {}
         status = int(response.get("status_code") or _NO_RESPONSE)
-        if self._response(custom_id)["status"] == _OK:
-            self._unused += status == _OK
-        elif status == _OK or failures:
+        answered = self._response(custom_id)["status"] == _OK
+        if not answered and (status == _OK or failures):
             body = response.get("body") or {"error": line.get("error")}
             self._offsets[custom_id] = self._stream.seek(0, SEEK_END)
             self._stream.write(json_line({"status": status, "body": body}))
@@ -99,7 +97,7 @@ class _Exchanges:
         content = digest(url, body)
         custom_id = f"{self._question}-{content}-{self._equal[content]}"
         self._equal[content] += 1
-        tries = self._tries.setdefault(custom_id, 0)
+        tries = self._tries[custom_id]
         response = self._response(custom_id)
         if is_transient_status(response["status"]) and tries < ATTEMPTS:
             line = {"custom_id": custom_id, "method": "POST", "url": url, "body": body}
@@ -120,10 +118,6 @@ class _Exchanges:
         """Put what is missing into the next batch."""
         batches.add(self.missing)
         self._tries.update(line["custom_id"] for line in self.missing)
-
-    def unused(self) -> int:
-        """Return the number of responses that the run does not need."""
-        return self._unused + len(self._offsets.keys() - self._tries.keys())
 
 
 class _MissingResponseError(Exception):
@@ -265,11 +259,6 @@ def record_in_batches(
             batches.submit()
             left = waiting
         run.stopped = batches.problem or at_limit  # failures in a row end no batch
-        if unused := exchanges.unused():
-            tell(
-                f"{unused} replies were not used: the questions may have changed, or "
-                "two processes may have submitted them"
-            )
 
 
 def _draw(

@@ -199,7 +199,7 @@ def read_log(
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a decision log: its first line is a call."""
+    """Recognise a decision log by its first line, which is a call."""
     with Path(path).open("rb") as lines, suppress(InputError):
         return json_object(lines.readline()).keys() >= _ALWAYS
     return False

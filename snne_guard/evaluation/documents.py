@@ -9,7 +9,6 @@ from contextlib import suppress
 import numpy as np
 
 from snne_guard.errors import MissingExtraError
-from snne_guard.evaluation.recordings import Recording
 from snne_guard.spans.grounding import ground, weakest
 from snne_guard.types import FloatArray
 
@@ -17,11 +16,11 @@ AND_GROUNDED = " and grounded"
 """The end of the name of a row that is a pair."""
 
 
-def doubt(recording: Recording) -> float:
+def doubt(answer: str, context: str | None) -> float:
     """Return 1 - ``grounded`` by words, NaN without context or the extra ``spans``."""
-    if recording.context:
+    if context:
         with suppress(MissingExtraError):
-            supports = ground(recording.main_answer, recording.context)
+            supports = ground(answer, context)
             return 1 - (weakest(supports) or 0.0)
     return math.nan
 

@@ -165,21 +165,25 @@ def numeric_match(answer: str, references: Sequence[str], /) -> float | None:
     """Return 1.0 if an answer ends with the number of one of the references, else 0.0.
 
     ``18.0``, ``$18``, ``18%`` and ``18 apples`` are the same; so are ``1,200`` and
-    ``1200``, and ``1/2`` and ``0.5``. Differences of up to a millionth are ignored.
-    None where no reference has a number.
+    ``1200``, and ``1/2`` and ``0.5``; ``5%`` and five per mille are not. Differences of
+    up to a millionth are ignored. None where no reference has a number.
 
     Example:
         >>> numeric_match("That makes $1,200.00.", ["1200"])
         1.0
     """
-    numbers = (final_number(text) for text in references)
+    numbers = (stated_number(text) for text in references)
     known = [number for number in numbers if number is not None]
     if not known:
         return None
-    stated = final_number(answer)
-    if stated is None:
-        return 0.0
-    return float(any(abs(stated - one) <= _TOLERANCE * abs(one) for one in known))
+    stated = stated_number(answer)
+    return float(stated is not None and any(_equal(stated, one) for one in known))
+
+
+def _equal(stated: tuple[Fraction, str], known: tuple[Fraction, str]) -> bool:
+    (one, sign), (other, its_sign) = stated, known
+    same_sign = sign == its_sign or "" in {sign, its_sign}
+    return same_sign and abs(one - other) <= _TOLERANCE * abs(other)
 
 
 # An expression without these stands alone, and is read as LaTeX as a whole.
@@ -230,30 +234,22 @@ def math_verify() -> Measure:
     return measure
 
 
-def final_number(text: str, /) -> Fraction | None:
-    """Return the number that a worked answer ends with, without its unit, if any."""
-    number = stated_number(text)
-    return number and number[0]
-
-
 def is_abstention(answer: str, /) -> bool:
-    """Return whether a whole answer is one of the usual ways of declining to answer."""
+    """Recognise an answer that is nothing but one of the usual ways of declining."""
     plain = squad_normalised(answer.replace("\u2019", "'"))
     return _ABSTENTION.fullmatch(plain) is not None
 
 
-_BY_REFERENCE = {
-    grader.name: grader
-    for grader in (
-        ReferenceGrader(name="squad_f1", measure=squad_f1, threshold=0.5),
-        ReferenceGrader(name="word_f1", measure=word_f1, threshold=0.5),
-        ReferenceGrader(name="contains", measure=contains, threshold=0.5),
-        ReferenceGrader(name="numeric", measure=numeric_match, threshold=0.5),
-        ReferenceGrader(name="rouge_l", measure=rouge_l_f1),
-    )
+_MEASURES: dict[str, Measure] = {
+    "squad_f1": squad_f1,
+    "word_f1": word_f1,
+    "contains": contains,
+    "numeric": numeric_match,
+    "rouge_l": rouge_l_f1,
 }
+_WITHOUT_VERDICT = {"rouge_l", "bert_score"}
 
-GRADERS = (*_BY_REFERENCE, "math_verify", "bert_score")
+GRADERS = (*_MEASURES, "math_verify", "bert_score")
 """Names of the graders. ``rouge_l`` and ``bert_score`` draw no line between right and
 wrong; ``JudgeGrader`` needs a model and has no name here."""
 
@@ -265,16 +261,17 @@ def resolve_grader(name: str, /) -> Grader:
         ConfigurationError: There is no such grader.
         MissingExtraError: A package that it needs is not installed.
     """
-    if name == "math_verify":
-        return ReferenceGrader(name=name, measure=math_verify(), threshold=0.5)
+    if name not in GRADERS:
+        msg = f"expected a grader among {GRADERS}, got {name!r}"
+        raise ConfigurationError(msg)
     if name == "bert_score":
         from snne_guard.evaluation.model_graders import bert_score
 
-        return ReferenceGrader(name=name, measure=bert_score())
-    if name not in _BY_REFERENCE:
-        msg = f"expected a grader among {GRADERS}, got {name!r}"
-        raise ConfigurationError(msg)
-    return _BY_REFERENCE[name]
+        measure = bert_score()
+    else:
+        measure = math_verify() if name == "math_verify" else _MEASURES[name]
+    threshold = None if name in _WITHOUT_VERDICT else 0.5
+    return ReferenceGrader(name=name, measure=measure, threshold=threshold)
 
 
 def graded(

@@ -14,7 +14,7 @@ from snne_guard.evaluation.recorded_calls import check_same_settings, how_drawn
 from snne_guard.evaluation.recordings import (
     Question,
     Recording,
-    read_recordings,
+    read_labelled,
     write_recordings,
 )
 
@@ -31,7 +31,8 @@ def merge_recordings(
     written whole or not at all.
 
     Args:
-        parts: The recordings. Files of failures and labels beside another are skipped.
+        parts: The recordings, each with the labels of the file beside it. Such files,
+            and those of failures, are no parts themselves.
         output: The file to write; what was there is replaced.
         questions: What was to be recorded, to name what is missing.
 
@@ -55,7 +56,7 @@ def merge_recordings(
     def joined() -> Iterator[Recording]:
         nonlocal settings
         for path in paths:
-            for row in read_recordings(path):
+            for row in read_labelled(path):
                 if ids:
                     check_same_settings(settings, row.settings, name=path)
                 settings = row.settings

@@ -8,7 +8,7 @@ the exact expectation over all their orders, so the order of the input never mat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -40,8 +40,7 @@ def auroc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> auroc([0.1, 0.4, 0.4, 0.9], [1, 1, 0, 0])
         0.875
     """
-    right = as_labels(correct)
-    return _auroc(_ranks(uncertainty, right), right)
+    return _once(_auroc, uncertainty, as_labels(correct))
 
 
 def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
@@ -61,8 +60,7 @@ def auarc(uncertainty: ArrayLike, correct: ArrayLike) -> float:
         >>> auarc([1, 2, 3, 4, 5, 6], [1, 1, 1, 0, 0, 0])
         0.82
     """
-    quality = _quality(correct)
-    return _auarc(_ranks(uncertainty, quality), quality)
+    return _once(_auarc, uncertainty, _quality(correct))
 
 
 def prr(
@@ -107,9 +105,8 @@ def prr(
     if not 0 < max_rejection <= 1:
         msg = f"expected max_rejection in (0, 1], got {max_rejection}"
         raise InputError(msg)
-    values = _quality(quality)
-    ranks = _ranks(uncertainty, values)
-    return _prr(ranks, values, normalised=normalised, max_rejection=max_rejection)
+    metric = partial(_prr, normalised=normalised, max_rejection=max_rejection)
+    return _once(metric, uncertainty, _quality(quality))
 
 
 def risk_coverage(
@@ -127,55 +124,69 @@ def risk_coverage(
         [0.0, 0.25, 0.3333, 0.5]
     """
     right = as_labels(correct)
-    accuracy = _accuracies(_ranks(uncertainty, right), right)
+    accuracy = _accuracies(_ranks(uncertainty, right)[None], right[None])[0]
     return _counts(len(right)) / len(right), 1 - accuracy
 
 
-def _auroc(ranks: IntArray, right: FloatArray) -> float:
-    rights = np.bincount(ranks, weights=right)
-    wrongs = np.bincount(ranks, weights=1 - right)
-    pairs = rights.sum() * wrongs.sum()
-    if not pairs:
-        return math.nan
-    less_uncertain = rights.cumsum() - rights / 2
-    return float(wrongs @ less_uncertain / pairs)
+_Metric = Callable[[IntArray, FloatArray], FloatArray]
+"""Takes ``(r, n)`` ranks and qualities, a row per resample, and returns ``(r,)``."""
 
 
-def _auarc(ranks: IntArray, quality: FloatArray) -> float:
-    if len(quality) < 2:  # noqa: PLR2004 - a curve needs two points
-        return math.nan
+def _once(metric: _Metric, uncertainty: ArrayLike, quality: FloatArray) -> float:
+    return float(metric(_ranks(uncertainty, quality)[None], quality[None])[0])
+
+
+def _auroc(ranks: IntArray, right: FloatArray) -> FloatArray:
+    rights = _by_rank(ranks, right)
+    wrongs = _by_rank(ranks, 1 - right)
+    pairs = rights.sum(axis=1) * wrongs.sum(axis=1)
+    ordered = (wrongs * (rights.cumsum(axis=1) - rights / 2)).sum(axis=1)
+    found: FloatArray = ordered / np.where(pairs, pairs, math.nan)
+    return found
+
+
+def _auarc(ranks: IntArray, quality: FloatArray) -> FloatArray:
     accuracies = _accuracies(ranks, quality)
-    return float((accuracies[1:] + accuracies[:-1]).mean() / 2)
+    if ranks.shape[1] < 2:  # noqa: PLR2004 - a curve needs two points
+        return np.full(len(ranks), math.nan)
+    means: FloatArray = (accuracies[:, 1:] + accuracies[:, :-1]).mean(axis=1) / 2
+    return means
 
 
 def _prr(
     ranks: IntArray, quality: FloatArray, *, normalised: bool, max_rejection: float = 1
-) -> float:
-    n = len(quality)
-    spread = np.ptp(quality)
-    if not spread:
-        return math.nan if normalised else 0.5
-    stretched = (quality - quality.min()) / spread
+) -> FloatArray:
+    n = quality.shape[1]
+    spread = np.ptp(quality, axis=1, keepdims=True)
+    least = quality.min(axis=1, keepdims=True)
+    stretched = (quality - least) / np.where(spread, spread, math.nan)
     kept = max(1, int(max_rejection * n))
-    raw = float(_accuracies(ranks, stretched)[-kept:].mean())
+    raw: FloatArray = _accuracies(ranks, stretched)[:, -kept:].mean(axis=1)
     if not normalised:
-        return raw
-    if kept == 1:
-        return math.nan
-    oracle = float(np.sort(stretched)[::-1].cumsum()[-kept:] @ (1 / _counts(n)[-kept:]))
-    random = float(stretched.mean())
-    return (raw - random) / (oracle / kept - random)
+        return np.nan_to_num(raw, nan=0.5)  # all have the same quality
+    best = np.sort(stretched)[:, ::-1].cumsum(axis=1)[:, -kept:]
+    oracle = np.array([row @ (1 / _counts(n)[-kept:]) for row in best]) / kept
+    random = stretched.mean(axis=1)
+    # Of all answers alone, no order is better than another.
+    gained: FloatArray = (raw - random) / np.where(kept > 1, oracle - random, math.nan)
+    return gained
 
 
 def _accuracies(ranks: IntArray, quality: FloatArray) -> FloatArray:
-    """Return ``(n,)`` mean qualities of the k most certain, for k = 1 ... n."""
-    sizes = np.bincount(ranks)
-    present = sizes > 0
-    sums = np.bincount(ranks, weights=quality)[present]
-    sizes = sizes[present]
-    means = np.repeat(sums / sizes, sizes)
-    accuracies: FloatArray = means.cumsum() / _counts(len(quality))
+    """Return ``(r, n)`` mean qualities of the k most certain, for k = 1 ... n."""
+    sizes = _by_rank(ranks, np.ones_like(quality)).astype(np.intp)
+    means = _by_rank(ranks, quality) / np.maximum(sizes, 1)
+    ordered = np.repeat(means, sizes.ravel()).reshape(ranks.shape)
+    accuracies: FloatArray = ordered.cumsum(axis=1) / _counts(ranks.shape[1])
     return accuracies
+
+
+def _by_rank(ranks: IntArray, quality: FloatArray) -> FloatArray:
+    """Return the ``(r, k)`` summed quality of each of k ranks."""
+    r, k = len(ranks), int(ranks.max()) + 1
+    places = ranks + k * np.arange(r)[:, None]
+    sums = np.bincount(places.ravel(), weights=quality.ravel(), minlength=r * k)
+    return sums.astype(np.float64, copy=False).reshape(r, k)
 
 
 def _counts(n: int) -> FloatArray:
@@ -201,12 +212,14 @@ def _quality(values: ArrayLike) -> FloatArray:
 
 # -- Intervals -------------------------------------------------------------------------
 
-_METRICS: Mapping[str, Callable[[IntArray, FloatArray], float]] = {
+_METRICS: Mapping[str, _Metric] = {
     "auroc": _auroc,
     "auarc": _auarc,
     "prr": partial(_prr, normalised=False),
     "prr_normalised": partial(_prr, normalised=True),
 }
+
+_AT_ONCE = 10_000  # answers that are resampled together: they fit in a CPU's cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,14 +303,23 @@ def bootstrap(
     """
     values = as_labels(quality) if "auroc" in metrics else _quality(quality)
     ranks = {name: _ranks(one, values) for name, one in uncertainties.items()}
-    figures = {
-        name: {one: np.empty(1 + resamples) for one in metrics} for name in ranks
-    }
-    generator, n = np.random.default_rng(seed), len(values)
-    for place in range(1 + resamples):
-        chosen = generator.integers(n, size=n) if place else np.arange(n)
-        again = values[chosen]
+    figures = {name: {one: list[FloatArray]() for one in metrics} for name in ranks}
+    for chosen in _resamples(len(values), resamples, seed):
         for name, row in ranks.items():
             for metric in metrics:
-                figures[name][metric][place] = _METRICS[metric](row[chosen], again)
-    return Bootstrap(figures=figures)
+                found = _METRICS[metric](row[chosen], values[chosen])
+                figures[name][metric].append(found)
+    return Bootstrap(
+        figures={
+            name: {one: np.concatenate(parts) for one, parts in each.items()}
+            for name, each in figures.items()
+        }
+    )
+
+
+def _resamples(n: int, resamples: int, seed: int) -> Iterator[IntArray]:
+    """Yield ``(r, n)`` places: the questions themselves, then resamples of them."""
+    yield np.arange(n)[None]
+    generator, at_once = np.random.default_rng(seed), 1 + _AT_ONCE // n
+    for start in range(0, resamples, at_once):
+        yield generator.integers(n, size=(min(at_once, resamples - start), n))

@@ -25,7 +25,7 @@ _BINS = 20
 _CURVES = 4
 _LEAST_COVERAGE = 0.05  # below it the risk hangs on a few answers
 _GROUPS = 8  # of answers whose p_wrong is compared with their errors
-_LONGEST_NAME = 28
+_LONGEST_NAME = 32
 _MOST_ROWS = 14
 
 
@@ -70,8 +70,8 @@ def plot_risk_coverage(
     """
     u, correct = judged(evaluation)
     ax = _axes(ax, x="share of answers accepted", y="share wrong among them")
-    first, *others = [row.name for row in evaluation.rows]
-    best = [row.name for row in evaluation.ranked if row.name in others[:-1]]
+    first, ranked = evaluation.rows[0].name, evaluation.ranked
+    best = [row.name for row in ranked if row.name not in {first, BASELINE}]
     shown = [(first, u, LINE, "-")]
     for name, style in zip(best[: _CURVES - 2], ("--", "-."), strict=False):
         shown.append((name, evaluation.uncertainties[name], OTHERS, style))
@@ -184,7 +184,8 @@ def _intervals(
 def _short(name: str) -> str:
     # Fonts have no glyph for control characters, nor for their pictures.
     shown = [char if char.isprintable() else "?" for char in name]
-    return "".join(shown[:_LONGEST_NAME])
+    cut = "..." if len(shown) > _LONGEST_NAME else ""
+    return "".join(shown[: _LONGEST_NAME - len(cut)]) + cut
 
 
 def _axes(ax: Axes | None, *, x: str, y: str) -> Axes:

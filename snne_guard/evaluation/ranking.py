@@ -15,20 +15,27 @@ import numpy as np
 from pydantic_core import to_json
 
 from snne_guard.cost import Prices
+from snne_guard.engine.reply_set import compared_text
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.accepting import guard_u, why_never_accepted
 from snne_guard.evaluation.documents import AND_GROUNDED, doubt, grounded_rows
+from snne_guard.evaluation.fields import FieldSummary, FieldTable
 from snne_guard.evaluation.grade import HOW_TO_GRADE, Grade, Grader, graded
 from snne_guard.evaluation.metrics import Interval, bootstrap
 from snne_guard.evaluation.recipes import RecipeComparison, RecipeTable
+from snne_guard.evaluation.recorded_calls import PER_REPLY
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.evaluation.sentences import SentenceRanking, ranked_sentences
+from snne_guard.evaluation.replaying import RecordedCall
+from snne_guard.evaluation.sentences import (
+    SentenceRanking,
+    labelled_sentences,
+    ranked_sentences,
+)
 from snne_guard.evaluation.tables import frame_of
 from snne_guard.scorers import METHODS, Inputs, Method, resolve_method
 from snne_guard.similarity import SIMILARITIES, resolve_similarity
-from snne_guard.spans.scoring import labelled_spans
 from snne_guard.text import is_visible
-from snne_guard.types import FloatArray, IntArray, Similarity, Span
+from snne_guard.types import FloatArray, IntArray, Reply, Similarity, Span
 
 _ENOUGH = 0.95
 _UNGRADED = "no label and nothing to grade by"
@@ -87,6 +94,7 @@ class Evaluation:
         recipes: What the recipes are worth, if there is something to compare: a
             self-check, other model or view, and right and wrong answers.
         sentences: How well sentences are ranked; None where none are labelled.
+        fields: What is known of each field; empty where no answer is JSON.
     """
 
     name: str
@@ -106,6 +114,7 @@ class Evaluation:
     never_accepted: Mapping[str, int]
     recipes: RecipeComparison | None
     sentences: SentenceRanking | None
+    fields: tuple[FieldSummary, ...]
 
     @property
     def accuracy(self) -> float | None:
@@ -129,7 +138,10 @@ class Evaluation:
         return tuple(sorted(self.rows, key=place))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values, without texts of questions or answers."""
+        """Return everything as JSON values, without texts of questions or answers.
+
+        Of a JSON answer, it has the keys.
+        """
         plain = to_json(
             self, inf_nan_mode="null", fallback=lambda array: array.tolist()
         )
@@ -177,8 +189,9 @@ def evaluate(
     other models out. If recordings have these, self-checks or views, recipes, which are
     ways to spend a guard's calls, are compared as well. If they have
     ``sentence_labels``, as ``calibrate_spans`` describes them, sentences are ranked
-    too. If all have a ``context``, so are how far it supports the answers
-    (``grounded``), and the pair of that and the first method.
+    too. Fields of JSON answers are summed up, with ``field_labels`` as
+    ``calibrate_fields`` describes them. If all have a ``context``, how far it supports
+    the answers (``grounded``) is ranked, and the pair of that and the first method.
 
     Args:
         recordings: Of one set; figures of different sets should not be pooled. They are
@@ -220,34 +233,35 @@ def evaluate(
     rows, skipped = _planned(methods, similarity)
     recipes = RecipeTable(calls=calls, prices=prices, other_prices=other_prices)
     sentences: list[tuple[list[Span], Sequence[int]]] = []
-    doubts: list[float] = []
+    fields = FieldTable()
     left_out: Counter[str] = Counter()
     problems: dict[str, str] = {}
     columns = [array("d") for _ in rows]
-    kept: list[tuple[str, Grade, str | None]] = []
+    kept: list[tuple[str, Grade, str | None, float]] = []
     n_read = 0
     for recording, grade in graded(recordings, grader):
         n_read += 1
-        if "sentence_labels" in recording.extra:
-            spans, labels = labelled_spans(recording.to_dict())
-            sentences.append((spans, labels))
+        sentences.extend(labelled_sentences(recording))
+        fields.add(recording)
         if grade is None:
             left_out[_UNGRADED] += 1
             continue
-        recording = recording.without_reasoning()  # noqa: PLW2901 - as it is compared
-        if not is_visible(recording.main_answer):
+        call = RecordedCall(recording)
+        answer = compared_text(call.answer)
+        if not is_visible(answer):
             left_out["an empty answer"] += 1
             continue
-        recipes.add(recording, grade.correct)
-        samples = len(recording.own_places) if samples is None else samples
-        if len(_visible(recording)) < samples:
+        recipes.add(call, grade.correct)
+        samples = len(call.own) if samples is None else samples
+        visible = _visible(call)[:samples]
+        if len(visible) < samples:
             left_out[f"fewer than {samples} samples with text"] += 1
             continue
-        asked = _inputs(recording, samples, tau=tau, with_answer=include_answer)
+        asked = _inputs(call, visible, tau=tau, with_answer=include_answer)
         for column, value in zip(columns, _scores(rows, asked, problems), strict=True):
             column.append(value)
-        doubts.append(doubt(recording))
-        kept.append((recording.id, grade, why_never_accepted(recording, samples)))
+        why = why_never_accepted(call.answer, call.own[:samples])
+        kept.append((recording.id, grade, why, doubt(answer, recording.context)))
     if not kept:
         told = "; ".join(f"{why}: {count}" for why, count in left_out.items())
         msg = f"{name}: expected questions to rank, got none ({told or 'no lines'})"
@@ -258,7 +272,7 @@ def evaluate(
     places, complete = _comparable(scores)
     left_out["not scored by every ranked method"] = len(kept) - len(complete)
     complete_rows = [*zip(*(kept[at] for at in complete), strict=True)]
-    ids, grades, never = complete_rows or [()] * 3
+    ids, grades, never, doubts = complete_rows or [()] * 4
     quality: FloatArray = np.array([grade.quality for grade in grades])
     verdicts = [grade.correct for grade in grades]
     correct = None if None in verdicts else np.array(verdicts, dtype=np.float64)
@@ -268,10 +282,9 @@ def evaluate(
         for row in rows
         if row.name not in uncertainties
     }
-    first, *_ = uncertainties
-    n = (samples or 0) + include_answer
-    u = guard_u(rows[places[0]].method, uncertainties[first], n, tau=tau, never=never)
-    uncertainties |= grounded_rows(uncertainties, np.array(doubts)[complete])
+    first, n = places[0], (samples or 0) + include_answer
+    u = guard_u(rows[first].method, scores[first, complete], n, tau=tau, never=never)
+    uncertainties |= grounded_rows(uncertainties, np.array(doubts))
     return Evaluation(
         name=name,
         grader=", ".join(dict.fromkeys(grade.grader for grade in grades)),
@@ -298,6 +311,7 @@ def evaluate(
         never_accepted=Counter(filter(None, never)),
         recipes=recipes.compared(resamples=resamples),
         sentences=ranked_sentences(sentences),
+        fields=fields.summaries(),
     )
 
 
@@ -367,27 +381,31 @@ def _planned(
     return [*rows.values()], skipped
 
 
-def _visible(recording: Recording) -> list[int]:
-    samples = recording.samples
-    return [at for at in recording.own_places if is_visible(samples[at])]
+def _visible(call: RecordedCall) -> list[tuple[int, Reply]]:
+    """Return the guarded model's samples that have text, each with its place."""
+    samples = zip(call.recording.own_places, call.own, strict=True)
+    return [(at, one) for at, one in samples if is_visible(compared_text(one))]
 
 
 def _inputs(
-    recording: Recording, n: int, *, tau: float, with_answer: bool
+    call: RecordedCall,
+    samples: Sequence[tuple[int, Reply]],
+    *,
+    tau: float,
+    with_answer: bool,
 ) -> Callable[..., Inputs]:
-    """Return the maker of reply sets of answer and ``n`` samples for a similarity."""
-    places = _visible(recording)[:n]
-    logprobs = recording.token_logprobs or (None,) * len(recording.samples)
+    """Return the maker of reply sets of answer and samples for a similarity."""
+    recording, replies = call.recording, [call.answer, *(one for _, one in samples)]
     known = {"p_true_logprob": recording.extra.get("p_true_logprob")}
-    for need in ("hidden_states", "token_importance"):
+    for need in PER_REPLY:
         values = recording.extra.get(need)
         if isinstance(values, list) and len(values) == 1 + len(recording.samples):
-            known[need] = [values[0], *(values[1 + at] for at in places)]
+            known[need] = [values[0], *(values[1 + at] for at, _ in samples)]
     return partial(
         Inputs,
-        [recording.main_answer, *(recording.samples[at] for at in places)],
+        [*map(compared_text, replies)],
         question=recording.question,
-        token_logprobs=[recording.main_logprobs, *(logprobs[at] for at in places)],
+        token_logprobs=[reply.token_logprobs for reply in replies],
         tau=tau,
         answer="included" if with_answer else "apart",
         **{need: value for need, value in known.items() if value is not None},

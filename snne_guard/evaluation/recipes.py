@@ -15,7 +15,7 @@ import numpy as np
 from snne_guard.cost import Cost, Prices, RequestCost
 from snne_guard.evaluation.metrics import Interval, auroc, bootstrap
 from snne_guard.evaluation.recorded_calls import PLAIN, how_drawn
-from snne_guard.evaluation.recordings import Recording, shard_of
+from snne_guard.evaluation.recordings import shard_of
 from snne_guard.evaluation.replaying import RecordedCall, view_named
 from snne_guard.self_check import UNKNOWN
 from snne_guard.settings import GuardSettings
@@ -116,11 +116,11 @@ class RecipeTable:
         self._thirds: list[int] = []
         self._correct: list[int] = []
 
-    def add(self, row: Recording, correct: int | None) -> None:
+    def add(self, call: RecordedCall, correct: int | None) -> None:
         """Add a question that has a verdict, if it was drawn as the first one was."""
         if correct is None:
             return
-        call = RecordedCall(row)
+        row = call.recording
         # A self-check that says neither Yes nor No is recorded in the settings alone.
         asked = (row.settings or {}).get("self_check")
         has_self_check = row.self_check is not None or asked is not None

@@ -18,7 +18,7 @@ from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.evaluation.jsonl import checked
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.settings import GuardSettings
-from snne_guard.text import is_visible
+from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Assessment, Reply
 
 DRAWN = frozenset(
@@ -30,6 +30,9 @@ DRAWN = frozenset(
     }
 )
 """Fields of a recording that are about its replies; no question brings them."""
+
+PER_REPLY = ("hidden_states", "token_importance")
+"""Further fields of a recording with an entry for each reply, the answer's first."""
 
 PLAIN = "plain"
 """The view in which samples are drawn without views."""
@@ -135,10 +138,14 @@ def how_drawn(recording: Recording, /) -> HowDrawn:
 
 
 def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
-    """Return the recorded answer and samples as a guard would have received them."""
-    recording = recording.without_reasoning()
+    """Return the recorded answer and samples as a guard would have received them.
+
+    Reasoning at the start of a text goes, and with it the reply's log-probabilities,
+    which are those of other tokens.
+    """
     drawn = how_drawn(recording)
-    texts = (recording.main_answer, *recording.samples)
+    recorded = (recording.main_answer, *recording.samples)
+    texts = [*map(without_reasoning, recorded)]
     unknown = (None,) * len(texts)
     logprobs = (recording.main_logprobs, *(recording.token_logprobs or unknown[1:]))
     details = [drawn.finish_reasons or unknown, drawn.kinds or unknown]
@@ -154,7 +161,7 @@ def recorded_replies(recording: Recording, /) -> tuple[Reply, list[Reply]]:
     answer, *samples = [
         Reply(
             text="" if kind == "tool_calls" else text,
-            token_logprobs=each or None,
+            token_logprobs=(each or None) if text == recorded[place] else None,
             finish_reason=end,
             # Recordings of other programs do not say how a reply ended.
             truncated=end is not None and not (is_complete(end) or is_refused(end)),
@@ -230,12 +237,15 @@ class OtherRecording:
 
 def _joined(row: Recording, other: Recording, name: str) -> Recording:
     n = len(row.samples)
+    known = {field: row.extra.get(field) for field in PER_REPLY}
+    lists = {field: each for field, each in known.items() if isinstance(each, list)}
+    longer = {field: [*each, None] for field, each in lists.items()}
     return replace(
         row,
         samples=(*row.samples, other.main_answer),
         token_logprobs=row.token_logprobs and (*row.token_logprobs, None),
         sample_models=(*(row.sample_models or (None,) * n), name),
-        extra={**row.extra, "drawn": _drawn(row, other, name)},
+        extra={**row.extra, **longer, "drawn": _drawn(row, other, name)},
     )
 
 

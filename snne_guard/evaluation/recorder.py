@@ -118,7 +118,7 @@ class RecordingRun(AppendFile):
         return {name: why for name, why in errors.items() if name not in self.ids}
 
     def may_ask(self) -> bool:
-        """Return whether the run may ask one more question."""
+        """Allow one more question, unless the provider is down or the limit reached."""
         if self.is_down:
             return False
         if self._most is not None and self.cost.attempts + self._each > self._most:

@@ -22,7 +22,6 @@ from snne_guard.evaluation.jsonl import (
 )
 from snne_guard.evaluation.tables import Columns, Frame, read_rows
 from snne_guard.files import replace_file
-from snne_guard.text import without_reasoning
 
 # With a limit, pydantic refuses half of a surrogate pair, which cannot be encoded.
 _Text = Annotated[str, Field(min_length=0)]
@@ -106,25 +105,6 @@ class Recording:
     def prompt(self) -> str | None:
         """What the model was asked; None where there was no question."""
         return None if self.question is None else _prompt(self.question, self.context)
-
-    def without_reasoning(self) -> Recording:
-        """Return it without the reasoning at the start of replies, as it is compared.
-
-        Such a reply has no log-probabilities then, for they are those of other tokens.
-        """
-        texts = (self.main_answer, *self.samples)
-        answer, *samples = map(without_reasoning, texts)
-        if (answer, *samples) == texts:
-            return self
-        known = zip(samples, self.samples, self.token_logprobs or (), strict=False)
-        return replace(
-            self,
-            main_answer=answer,
-            samples=(*samples,),
-            main_logprobs=self.main_logprobs if answer == texts[0] else None,
-            token_logprobs=self.token_logprobs
-            and tuple(each if now == before else None for now, before, each in known),
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that ``from_dict`` reads, without unknown values."""

@@ -76,23 +76,30 @@ class RecordedCall:
     """The recorded replies to a question, for guards with any options to draw from.
 
     Attributes:
-        views: The view of each sample of the guarded model; ``"plain"`` without views.
+        recording: The question.
+        answer: The delivered answer.
+        own: The samples of the guarded model.
+        views: The view of each of them; ``"plain"`` without views.
     """
 
     def __init__(self, recording: Recording, /) -> None:
-        answer, samples = recorded_replies(recording)
-        own = [sample for sample in samples if sample.other_model is None]
-        self.views = tuple(sample.view or PLAIN for sample in own)
-        self._recording = recording
-        self._answer = answer
+        self.recording = recording
+        self.answer, samples = recorded_replies(recording)
+        self.own = [sample for sample in samples if sample.other_model is None]
+        self.views = tuple(sample.view or PLAIN for sample in self.own)
         self._samples: defaultdict[str, list[Reply]] = defaultdict(list)
-        for sample in own:
+        for sample in self.own:
             # A guard without views knows nothing of one that is called plain.
             kept = replace(sample, view=None) if sample.view == PLAIN else sample
             self._samples[sample.view or PLAIN].append(kept)
         # Of several, the first: a guard asks each other model once.
         self._others = {s.other_model: s for s in reversed(samples) if s.other_model}
         self._state = GuardState()
+
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether those of each reply of the guarded model are known."""
+        return all(reply.token_logprobs for reply in (self.answer, *self.own))
 
     def assessed(
         self,
@@ -110,13 +117,13 @@ class RecordedCall:
 
         def brought(draw: Draw) -> Response | Failure:
             if draw.role == "self_check":
-                p_correct = self._recording.self_check
-                return Response(replies=(self._answer,), p_correct=p_correct)
+                p_correct = self.recording.self_check
+                return Response(replies=(self.answer,), p_correct=p_correct)
             if draw.other_model is not None:
                 other = self._others.get(draw.other_model)
                 missing = InputError(f"no sample of {draw.other_model!r} was recorded")
                 return Response(replies=(other,)) if other else Failure(error=missing)
-            replies = [self._answer]
+            replies = [self.answer]
             if draw.role != "answer":
                 view = PLAIN if draw.view is None else draw.view.name
                 replies = [*islice(left.get(view, ()), draw.n)]
@@ -134,8 +141,8 @@ class RecordedCall:
             state=self._state,
             parameters=_TAKES,
             question=question,
-            context=self._recording.context,
-            tools_bound=self._answer.tool_calls is not None
+            context=self.recording.context,
+            tools_bound=self.answer.tool_calls is not None
             and settings.tool_calls == "skip",
             replayed=True,
         )
@@ -146,7 +153,7 @@ class RecordedCall:
         there = sum(map(self.views.count, views))
         return InputError(
             f"expected at least {settings.n_samples} samples of each question, "
-            f"recording {self._recording.id!r} has {there}. Give a smaller n"
+            f"recording {self.recording.id!r} has {there}. Give a smaller n"
         )
 
 
@@ -225,10 +232,11 @@ def score_recordings(
         raise InputError(msg)
     taken = _taken(views, how_drawn(first).views or (PLAIN,), what="views")
     others = _taken(other_models, first.other_models, what="other models")
-    chosen = resolve_method(method, logprobs=not others and all(_logprobs(first)))
+    call = RecordedCall(first)
+    chosen = resolve_method(method, logprobs=not others and call.has_logprobs)
     name, function = resolve_similarity(similarity or chosen.default_similarity)
     if n is None:
-        samples = sum(view in taken for view in RecordedCall(first).views)
+        samples = sum(view in taken for view in call.views)
         n = 1 + samples + len(others) + (self_check is not None)
     settings = GuardSettings(
         n=n,
@@ -260,9 +268,10 @@ def score_recordings(
             _require_self_check(row, self_check)
         why: str | None = "logprobs_missing"
         u: float | None = None
-        if not (alone and None in _logprobs(row)):
+        call = RecordedCall(row)
+        if call.has_logprobs or not alone:
             told = row.question if bare_question else row.prompt
-            found = _found(row, settings, told)
+            found = _found(call, settings, told)
             why, u = _why_never_accepted(found, settings, chosen), found.uncertainty
         unscored.update([] if why is None else [why])
         uncertainty.append(math.inf if why is not None or u is None else u)
@@ -310,23 +319,17 @@ def _how_grounded(settings: GuardSettings, context_from: str) -> dict[str, Any]:
     return {"min_grounded": settings.min_grounded, **how}
 
 
-def _logprobs(row: Recording) -> tuple[Sequence[float] | None, ...]:
-    """Return those of each reply of the guarded model, None where they are unknown."""
-    lists = row.token_logprobs
-    own = [lists[at] for at in row.own_places] if lists else [None]
-    each = (row.main_logprobs, *own)
-    return tuple(logprobs or None for logprobs in each)
-
-
-def _found(row: Recording, settings: GuardSettings, question: str | None) -> Assessment:
+def _found(
+    call: RecordedCall, settings: GuardSettings, question: str | None
+) -> Assessment:
     try:
-        call = RecordedCall(row)
         return call.assessed(settings, question=question, errors_end_it=True)
     except SnneGuardError:
         raise
     except Exception as error:
         # Its type alone: the message may hold an answer.
-        msg = f"scoring recording {row.id!r} failed with {type(error).__name__}"
+        kind = type(error).__name__
+        msg = f"scoring recording {call.recording.id!r} failed with {kind}"
         raise ScoringError(msg) from error
 
 

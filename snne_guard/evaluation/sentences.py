@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from snne_guard.evaluation.metrics import auroc
+from snne_guard.evaluation.recordings import Recording
+from snne_guard.spans.scoring import labelled_spans
 from snne_guard.types import Span
 
 
@@ -31,6 +33,14 @@ class SentenceRanking:
     auroc: float
     within: float
     grounded: float | None = None
+
+
+def labelled_sentences(
+    recording: Recording, /
+) -> Iterator[tuple[list[Span], Sequence[int]]]:
+    """Yield the sentences of an answer with their labels, if it has any."""
+    if recording.extra.get("sentence_labels") is not None:
+        yield labelled_spans(recording.to_dict())
 
 
 def ranked_sentences(

@@ -17,6 +17,7 @@ from snne_guard.fields.values import NULL, Elsewhere, alike, key_of, keyed
 from snne_guard.scorers.method import ANCHORS
 from snne_guard.scorers.nearest_neighbor import snne, uncertainty
 from snne_guard.similarity.json_values import read_json
+from snne_guard.text import without_reasoning
 from snne_guard.types import Field
 
 _HALF = 0.5
@@ -40,7 +41,8 @@ def score_fields(
     its own path, further rows together by the path of the list and ``/-``.
 
     Args:
-        answer: A dict or list as JSON has them, a Pydantic model, or a JSON text.
+        answer: A dict or list as JSON has them, a Pydantic model, or a JSON text;
+            reasoning before it does not count.
         samples: The same of each sample, at least one; what is no JSON supports
             nothing.
         question: The question; its words count for little in texts.
@@ -116,18 +118,10 @@ def calibrate_fields(
     us: list[float] = []
     labels: list[Any] = []
     for row in rows:
-        known = row.get("field_labels") or {}
-        if not known:
+        if not row.get("field_labels"):
             continue
-        if not isinstance(known, Mapping):
-            msg = f"expected field_labels by path, got a {type(known).__name__}"
-            raise InputError(msg)
-        question = row.get("question")
-        found = score_fields(row["main_answer"], row["samples"], question=question)
+        found, known = labelled_fields(row)
         uncertainties = {field.path: field.uncertainty for field in found}
-        if unknown := [path for path in known if path not in uncertainties]:
-            msg = f"recording {row['id']} has no field {unknown[0]!r} to label"
-            raise InputError(msg)
         # By the id, so that nobody can draw until a threshold is to their liking.
         path = Random(str(row["id"])).choice(sorted(known))  # noqa: S311 - no secret
         us.append(uncertainties[path])
@@ -135,10 +129,27 @@ def calibrate_fields(
     return Threshold.for_error_rate(us, labels, alpha=alpha, delta=delta)
 
 
+def labelled_fields(row: Mapping[str, Any], /) -> tuple[list[Field], Mapping[str, Any]]:
+    """The fields of a recording, and by path the labels of those that have one."""
+    known = row.get("field_labels") or {}
+    if not isinstance(known, Mapping):
+        msg = f"expected field_labels by path, got a {type(known).__name__}"
+        raise InputError(msg)
+    question = row.get("question")
+    found = score_fields(row["main_answer"], row["samples"], question=question)
+    if unknown := known.keys() - {field.path for field in found}:
+        msg = f"recording {row['id']} has no field {min(unknown)!r} to label"
+        raise InputError(msg)
+    if bad := [label for label in known.values() if label not in (0, 1)]:
+        msg = f"expected 1 or 0 for each of field_labels, got {bad[0]!r}"
+        raise InputError(msg)
+    return found, known
+
+
 def read_value(given: Any, /) -> Any:  # noqa: ANN401 - as above
     """Return the dict or list that is given, as text or model too, or ``Elsewhere``."""
     if isinstance(given, str):
-        given = read_json(given)
+        given = read_json(without_reasoning(given))
     elif hasattr(given, "model_dump"):
         given = given.model_dump(mode="json")
     return given if isinstance(given, dict | list) else Elsewhere()

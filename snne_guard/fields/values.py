@@ -42,17 +42,26 @@ _DAY = re.compile(
 _FORMS = ("%Y-%m-%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
 
 
-def keyed(value: Any, /) -> Any:  # noqa: ANN401 - JSON may be anything
+DEEPEST = 100
+"""Levels of a value that is compared: time grows faster than they do."""
+
+
+def keyed(value: Any, /, *, levels: int = DEEPEST) -> Any:  # noqa: ANN401 - JSON may be anything
     """Return a value of JSON with a ``Key`` in place of all that holds no other values.
+
+    Raises:
+        RecursionError: It is nested too deeply to be compared.
 
     Example:
         >>> keyed("5 January 2024") == keyed("2024-01-05"), keyed("007") == keyed(7)
         (True, False)
     """
+    if isinstance(value, dict | list) and not levels:
+        raise RecursionError
     if isinstance(value, dict):
-        return {str(key): keyed(each) for key, each in value.items()}
+        return {str(k): keyed(v, levels=levels - 1) for k, v in value.items()}
     if isinstance(value, list):
-        return [*map(keyed, value)]
+        return [keyed(each, levels=levels - 1) for each in value]
     if isinstance(value, Elsewhere):
         return value
     if isinstance(value, bool):

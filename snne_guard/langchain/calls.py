@@ -81,6 +81,7 @@ class GuardedCalls(BaseChatModel):
         options: Mapping[str, Any] | None = None,
         *,
         answer: AIMessage | str | None = None,
+        context: Any = None,
     ) -> tuple[Request, LangChainSender]:
         """Return the parts that a driver needs for a call; an ``answer`` may exist."""
         given = {**(options or {}), **({} if stop is None else {"stop": stop})}
@@ -103,7 +104,7 @@ class GuardedCalls(BaseChatModel):
             state=self.shared,
             question=metadata.get("snne_guard_question"),
             last=str(human[-1].text) if human else None,
-            context=metadata.get("snne_guard_context"),
+            context=metadata.get("snne_guard_context") if context is None else context,
             structured=self.structured,
             others_retried=frozenset(
                 name for name, other in others.items() if not other.retries_itself
@@ -251,6 +252,7 @@ class GuardedCalls(BaseChatModel):
         answer: AIMessage | str | None = None,
         *,
         schema: Any = None,
+        context: Any = None,
     ) -> Assessment:
         """Return everything about one call, the samples and the matrix included.
 
@@ -261,11 +263,13 @@ class GuardedCalls(BaseChatModel):
             messages: What the model takes.
             answer: An answer that you already have; only samples are drawn then.
             schema: What ``with_structured_output`` takes, for an answer as of that.
+            context: The documents of this call, in place of the guard's own: a text, or
+                a list of texts or ``Document`` objects.
 
         Raises:
             Exception: The model's own error, if it fails to answer.
         """
-        call = self._prepared_by(messages, answer, schema)
+        call = self._prepared_by(messages, answer, schema, context)
         return engine.run(*call).assessed()
 
     async def aassess(
@@ -274,14 +278,19 @@ class GuardedCalls(BaseChatModel):
         answer: AIMessage | str | None = None,
         *,
         schema: Any = None,
+        context: Any = None,
     ) -> Assessment:
         """Do what ``assess`` does without blocking the event loop."""
-        prepare = partial(self._prepared_by, messages, answer, schema)
+        prepare = partial(self._prepared_by, messages, answer, schema, context)
         call = await self._aprepared(prepare)
         return (await engine.arun(*call)).assessed()
 
     def _prepared_by(
-        self, messages: LanguageModelInput, answer: AIMessage | str | None, schema: Any
+        self,
+        messages: LanguageModelInput,
+        answer: AIMessage | str | None,
+        schema: Any,
+        context: Any,
     ) -> tuple[Request, LangChainSender]:
         conversation = self._convert_input(messages).to_messages()
         guard: Any = self
@@ -289,6 +298,6 @@ class GuardedCalls(BaseChatModel):
         if schema is not None:
             guard, options = asking_step(self.with_structured_output(schema))
         call: tuple[Request, LangChainSender] = guard.prepared(
-            conversation, options=options, answer=answer
+            conversation, options=options, answer=answer, context=context
         )
         return call

@@ -31,7 +31,7 @@ M = TypeVar("M", bound=BaseMessage)
 
 
 def is_refusal(message: BaseMessage) -> bool:
-    """Return whether a guard put a refusal in place of the model's answer.
+    """Recognise a refusal that a guard put in place of the model's answer.
 
     Example:
         >>> is_refusal(AIMessage("Paris"))

@@ -116,13 +116,22 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Wait for calls in flight; the live page's event streams end."""
         self._guard.metrics.closed = True
-        await super().shutdown(sockets)
+        waiting = asyncio.ensure_future(super().shutdown(sockets))
+        while not waiting.done():
+            if self.force_exit:
+                # From Python 3.12 on, a closed server waits for its connections.
+                await self._cancel_calls()
+            await asyncio.wait([waiting], timeout=0.1)
+        await waiting
         if self.force_exit:  # else nothing is left, and the last line has been done
-            if tasks := set(self.server_state.tasks):
-                for task in tasks:
-                    task.cancel()
-                await asyncio.wait(tasks, timeout=1)
+            await self._cancel_calls()
             await self.lifespan.shutdown()
+
+    async def _cancel_calls(self) -> None:
+        if tasks := set(self.server_state.tasks):
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=1)
 
     def _read_anew(self) -> None:
         if self._reload is None:

@@ -63,10 +63,12 @@ _NUMBER = re.compile(
           | (?P<body> \.\d++ | \d++ (?:[.,:'_]\d++)*+ )
             (?P<power> e[+-]?\d{1,3}\b | \ ?[*x]\ ?10\ ?\^\ ?\(?[+-]?\d{1,3}\)? )?+
         )
+        (?: \ (?P<scale> thousand | million | billion | trillion )\b )?+
         \ ?(?P<unit> % | \u2030 | percent\b | per\ ?mill?e?\b | per\ cent\b )?+
     """,
     re.VERBOSE,
 )
+_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _LOOKED_AT = 100  # numbers, from the last one on
 _PLAIN = re.compile(r"\d{1,400}(?:\.\d{1,400})?")
 _POWER_OF_TEN = re.compile(r"\ ?\^\ ?\(?([+-]?\d{1,3})(?!\d)")
@@ -136,8 +138,8 @@ def stated_number(text: str, /) -> tuple[Fraction, str] | None:
 
     It is what stands in the last ``\boxed{}``; else the last number of the clause after
     the last "####", "answer is" or "answer:"; else the last number of the text. LaTeX,
-    powers of ten, mixed numbers and "minus" are read. Times, versions and exponents do
-    not count, nor does a bracket that repeats the steps.
+    powers of ten, mixed numbers, "million" and "minus" are read. Times, versions and
+    exponents do not count, nor does a bracket that repeats the steps.
 
     Args:
         text: The answer.
@@ -257,6 +259,7 @@ def _read(number: re.Match[str]) -> _Found:
     if _TERM_BEFORE.search(before) or _TERM_AFTER.match(after):
         return None, False
     value += int(number["whole"] or 0)
+    value *= 10 ** _SCALES.get(number["scale"] or "", 0)
     unit = (number["unit"] or "").replace(" ", "")
     unit = "\u2030" if unit.startswith("permil") else unit and unit[0].replace("p", "%")
     return (-value if number["sign"] else value, unit), False

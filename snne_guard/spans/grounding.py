@@ -176,7 +176,7 @@ class _Source:
                 yield each.span()
 
     def is_foreign(self, answer: str) -> bool:
-        """Return whether an answer is in another language or script."""
+        """Recognise an answer in another language or script."""
         words = frozenset(_tokens(answer))
         here, there = _letters(words), _letters(self._words)
         if here and there and here.isdisjoint(there):

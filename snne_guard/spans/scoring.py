@@ -167,12 +167,17 @@ def labelled_spans(
     row: Mapping[str, Any], *, similarity: str | SpanSimilarity | None = None
 ) -> tuple[list[Span], Sequence[Any]]:
     """Return the sentences of a recording, and the label of each."""
-    if missing := [name for name in _FIELDS if name not in row]:
-        msg = f"expected the field {missing[0]!r} in every recording"
+    where = f"recording {row.get('id')!r}"
+    if missing := [name for name in _FIELDS if row.get(name) is None]:
+        msg = f"{where}: expected the field {missing[0]!r}, got none"
         raise InputError(msg)
     sentences, labels = row["sentences"], row["sentence_labels"]
-    if len(labels) != len(sentences):
-        msg = f"expected {len(sentences)} sentence_labels, got {len(labels)}"
+    if not (isinstance(sentences, list | tuple) and isinstance(labels, list | tuple)):
+        msg = f"{where}: expected lists of sentences and sentence_labels"
+        raise InputError(msg)
+    n = len(sentences)
+    if len(labels) != n:
+        msg = f"{where}: expected {n} sentence_labels, got {len(labels)}"
         raise InputError(msg)
     spans = score_spans(
         row["main_answer"],

@@ -58,6 +58,29 @@ def test_the_example_gives_a_file_that_a_guard_starts_from(out: Path) -> None:
     assert "2 answers without a score were left out." in again.stdout
 
 
+def test_a_csv_file_is_calibrated_by_its_columns(
+    recording: Path, tmp_path: Path, out: Path
+) -> None:
+    table = tmp_path / "t.csv"
+    lines = ["Frage,Antwort,Probe 1,Probe 2,richtig"]
+    for row in map(json.loads, recording.read_text().splitlines()):
+        samples = ",".join(row["samples"])
+        lines.append(f"{row['question']},{row['main_answer']},{samples},{row['label']}")
+    table.write_text("\n".join(lines))
+    named = ["question=Frage", "main_answer=Antwort", "label=richtig"]
+    named += ["samples=Probe 1", "samples=Probe 2"]
+    columns = [each for one in named for each in ("--column", one)]
+    rate = ("--error-rate", 0.2, "--model", "m", "--out", out)
+    found = run("calibrate", table, *columns, *rate)
+    assert found.exit_code == 0, found.output
+    made = Calibration.load(out).threshold
+    assert run("calibrate", recording, *rate).exit_code == 0
+    assert Calibration.load(out).threshold == made
+    refused = run("calibrate", table, *rate)
+    assert refused.exit_code == 2
+    assert "t.csv, line 2: question: Field required" in refused.stderr
+
+
 def test_labels_that_allow_nothing_end_with_status_3(
     recording: Path, out: Path
 ) -> None:

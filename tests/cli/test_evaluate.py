@@ -87,6 +87,45 @@ def test_sentences_are_ranked_where_they_are_labelled(
     assert "expected 2 sentence_labels, got 1" in refused.stderr
 
 
+def test_fields_are_shown_by_path_and_by_value_on_request(
+    recording: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in recording.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        wrong = number % 4 == 0
+        lines = [{"a/b": "secret", "2024": number}, {"a/b": "hidden", "2024": 7}]
+        other = [{**lines[0], "2024": number + 100 * wrong}, lines[1]]
+        row["main_answer"] = json.dumps({"lines": lines[: 1 + number % 2]})
+        row["samples"] = [json.dumps({"lines": other})] * 2
+        if number < 20:
+            row["field_labels"] = {"/lines/0/2024": int(not wrong)}
+            row["field_labels"] |= {"/lines/0/a~1b": 1} if number < 5 else {}
+    too_deep = '{"a": ' * 500 + "1" + "}" * 500
+    rows[37]["main_answer"], rows[39]["main_answer"] = "No object.", too_deep
+    page = tmp_path / "t.html"
+    options = ("--resamples", "5", "--methods", "snne", "--report", page)
+    found = run("evaluate", write_jsonl(recording, rows), *options)
+    assert found.exit_code == 0, found.output
+    told = "3 fields; the most uncertain is /lines/-, with a mean u of 0.91 in 20 answ"
+    assert told in found.stdout
+    table = re.sub(r"<[^>]*>", " ", page.read_text())
+    assert "/lines/-  20  20  0.91  100%" in table
+    # One of four is never supported: 10 of 56, and 5 of the 20 that are labelled.
+    assert "/lines/*/2024  38  56  0.16  18%  20  25.0%  1.000" in table
+    assert "/lines/*/a~1b  38  56  0.00  0%  5  0.0%   " in table
+    assert "answer, only the paths of fields" in table
+    for value in ("secret", "hidden"):
+        assert value not in page.read_text() + found.stdout
+    assert run("evaluate", recording, *options, "--show-texts").exit_code == 0
+    table = re.sub(r"<[^>]*>", " ", page.read_text())
+    assert "0  /lines/0/2024  &#34;0&#34;  0.91" in table
+    assert "no text" not in table
+    rows[0]["field_labels"] = {"/lines/9/2024": 1}
+    refused = run("evaluate", write_jsonl(recording, rows), *options)
+    assert refused.exit_code == 2
+    assert "has no field '/lines/9/2024' to label" in refused.stderr
+
+
 def test_files_are_ranked_apart_and_all_can_be(recording: Path, tmp_path: Path) -> None:
     other, out = write_jsonl(tmp_path / "other.jsonl", ROWS), tmp_path / "t.json"
     options = ("--methods", "snne", "--resamples", "5", "--json", out)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from snne_guard.evaluation import Recording
 from tests.cli.support import apart, record_command, run
-from tests.evaluation.support import write_jsonl
+from tests.evaluation.support import write_jsonl, write_labels
 from tests.support.openai_server import Server, always
 
 N = 24
@@ -83,6 +84,14 @@ def test_what_fails_and_labels_beside_a_part_are_passed_over(
     result = run("merge", *parts, failed, labels, "--output", output)
     assert result.exit_code == 0, result.stderr
     assert len(read(output)) == N
+
+
+def test_the_labels_of_the_parts_are_kept(parts: list[Path], output: Path) -> None:
+    graded = [Recording.from_dict(row) for row in read(parts[0])]
+    write_labels(parts[0], 1, graded)
+    assert run("merge", *parts, "--output", output).exit_code == 0
+    labelled = {row["id"] for row in read(output) if row.get("label") == 1}
+    assert labelled == {row.id for row in graded}
 
 
 def test_a_question_that_failed_in_a_part_is_named(

@@ -294,19 +294,6 @@ def test_a_run_takes_nothing_from_another_one(tmp_path: Path, serve: Any) -> Non
     assert len(server.asked) == before + 8  # its own replies are there still
 
 
-def test_what_cannot_be_told_apart_is_reported(tmp_path: Path, serve: Any) -> None:
-    server = serve(script)
-    assert by_batch(tmp_path, server).exit_code == 0
-    (tmp_path / "r.jsonl").unlink()
-    own = server.batches["batch_0"]
-    twin = {**own.fields, "id": "batch_1", "created_at": 1}
-    server.batches["batch_1"] = Batch(number=1, lines=own.lines, fields=twin)
-    result = by_batch(tmp_path, server, n=3)
-    assert result.exit_code == 0, result.output
-    assert "6 replies were not used" in result.stderr
-    assert len(server.batches) == 2
-
-
 def test_a_batch_of_which_it_is_not_known_whether_it_was_taken(
     tmp_path: Path, serve: Any
 ) -> None:

@@ -376,9 +376,9 @@ async def test_each_model_is_asked_again_by_one_layer(
 
 def test_they_are_asked_at_the_same_time_and_late_ones_are_left_behind() -> None:
     sender = ScriptedSender(
-        lambda *_: "Paris", seconds=lambda draw: 0.5 if draw.other_model else 0.05
+        lambda *_: "Paris", seconds=lambda draw: 3.0 if draw.other_model else 0.3
     )
-    found = run(asking(sample_timeout=0.25), sender).assessment
+    found = run(asking(sample_timeout=1.2), sender).assessment
     assert sender.most_open == 5
     assert (found.n_used, found.reasons) == (4, ("other_model_failed", "no_threshold"))
 

@@ -236,6 +236,7 @@ def test_a_log_is_labelled_and_recordings_take_the_labels(tmp_path: Path) -> Non
     log.write(assessment(3, answer=None))
     found = run("label", path, keys="r\nw\nr\n")
     assert "right        2" in found.stdout
+    assert "1 calls without an answer were left out." in found.stdout
     run("record", path, "--from-log", "--output", output)
     assert Counter(row.label for row in read_labelled(output)) == {1: 2, 0: 1}
 

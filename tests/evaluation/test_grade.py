@@ -18,7 +18,7 @@ from snne_guard.evaluation import (
     squad_f1,
     word_f1,
 )
-from snne_guard.evaluation.grade import contains, final_number, is_abstention
+from snne_guard.evaluation.grade import contains, is_abstention
 from tests.evaluation.support import recording
 from tests.scorers.vectors import NEEDS_VECTORS, vectors
 
@@ -166,6 +166,10 @@ def test_contains_wants_whole_words_in_a_row() -> None:
         ("5", "-$5", False),
         ("1.5e6", "1.5 x 10^6", True),
         ("1.5e6", "1.5 \u00d7 10^6", True),
+        ("about $1.5 million", "1500000", True),
+        ("1.5 million", "1.5", False),
+        ("1.5 million", "1.5 billion", False),
+        ("5%", "5\u2030", False),
     ],
 )
 def test_numbers_are_compared_by_value(first: str, second: str, same: bool) -> None:
@@ -175,7 +179,7 @@ def test_numbers_are_compared_by_value(first: str, second: str, same: bool) -> N
 
 def test_numbers_that_are_none() -> None:
     for text in ("", "none", "H2O", "x2", "-", "%", "$", "9" * 1000):
-        assert final_number(text) is None
+        assert numeric_match("12", [text]) is None
     assert numeric_match("none", ["12"]) == 0.0
     assert numeric_match("12", ["none"]) is None
     assert numeric_match("12", ["none", "12"]) == 1.0
@@ -194,7 +198,7 @@ def test_numbers_that_are_none() -> None:
 )
 def test_answers_are_read_in_linear_time(text: str) -> None:
     word_f1(text * 100_000, ["1"])
-    final_number(text * 100_000)  # seconds at most, where quadratic takes hours
+    numeric_match(text * 100_000, ["1"])  # seconds at most, where quadratic takes hours
 
 
 def test_without_references_there_is_no_grade() -> None:
@@ -248,12 +252,16 @@ def test_mathematics_is_compared_by_value(
     assert (grade and grade.correct) == correct
 
 
+# The signal that ends it may come while Python ends an object, where it is only a
+# warning.
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_no_log_holds_an_answer_that_takes_too_long(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pytest.importorskip("math_verify")
     caplog.set_level("DEBUG")
-    slow = recording(main_answer=f"$1{'+1' * 20_000}$", answers=["3"])
+    slow = recording(main_answer=f"$1{'+1' * 14_000}$", answers=["3"])
     (grade,) = resolve_grader("math_verify")([slow])
     assert grade is not None
     assert grade.correct == 0

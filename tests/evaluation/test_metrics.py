@@ -163,9 +163,9 @@ def test_bootstrap_is_what_a_slow_loop_gives() -> None:
     rng = np.random.default_rng(3)
     q = (rng.random(30) < 0.6).astype(float)
     u = {"a": rng.random(30).round(1), "b": rng.random(30) - q}
-    found = bootstrap(u, q, resamples=50, seed=7, metrics=("auroc", "auarc", "prr"))
+    found = bootstrap(u, q, resamples=400, seed=7, metrics=("auroc", "auarc", "prr"))
     again = np.random.default_rng(7)
-    slow = [again.integers(30, size=30) for _ in range(50)]
+    slow = [again.integers(30, size=30) for _ in range(400)]
     slow.insert(0, np.arange(30))
     for name, values in u.items():
         expected = [auroc(values[one], q[one]) for one in slow]

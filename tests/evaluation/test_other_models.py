@@ -374,6 +374,16 @@ def test_another_question_of_the_same_id_is_no_match(fields: Any) -> None:
         list(other.joined(of("a", {"1": "Paris"})))
 
 
+def test_what_belongs_to_each_reply_stays_with_it() -> None:
+    states = {"hidden_states": [[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]}
+    mine = of("a", {"1": "Paris", "2": "Rome"}, label=1, **states)
+    joined = OtherRecording(of("b", {"1": "Rome", "2": "Oslo"})).joined(mine)
+    found = evaluate(joined, methods="eigen_score", resamples=2)
+    alone = evaluate(mine, methods="eigen_score", resamples=2)
+    figures = [[*one.uncertainties["eigen_score"]] for one in (found, alone)]
+    assert figures[0] == figures[1]
+
+
 def test_two_others_are_joined_one_after_the_other() -> None:
     rows: Any = of("a", {"1": "Paris"})
     for name in ("b", "c"):

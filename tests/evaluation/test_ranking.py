@@ -161,6 +161,11 @@ def test_all_methods_that_recordings_allow_are_ranked() -> None:
     assert found.rows[-1].name == "answer_length"
 
 
+def test_labels_of_sentences_that_are_null_are_none() -> None:
+    found = evaluate(rows(8, sentence_labels=None), methods="snne", resamples=2)
+    assert found.sentences is None
+
+
 def test_one_similarity_is_for_all_that_it_fits() -> None:
     found = evaluate(
         rows(8), methods="snne,dse,se[exact]", similarity="rouge_l", resamples=2

@@ -223,6 +223,14 @@ def test_auto_is_settled_by_the_first_recording_as_a_guard_settles_it() -> None:
         assert plain.settings["method"] == "snne"
 
 
+def test_auto_does_without_the_log_probabilities_of_other_tokens() -> None:
+    thought = [f"<think>Hm.</think>{text}" for text in ("Paris", "Lyon")]
+    known: dict[str, Any] = {"main_logprobs": [-0.1], "token_logprobs": [[-0.1]] * 2}
+    found = score_recordings([row(samples=thought, **known)], method="auto")
+    assert found.settings["method"] == "snne"
+    assert found.uncertainty < 1
+
+
 def test_what_record_keeps_of_the_draws_is_passed_on() -> None:
     settings = SETTINGS | {
         "answer_temperature": 0.0,

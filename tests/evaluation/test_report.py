@@ -280,6 +280,27 @@ def test_each_plot_returns_its_axes(
     plt.close("all")
 
 
+def test_each_method_has_one_curve() -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    rows = [
+        Recording(
+            id=str(at),
+            question="?",
+            main_answer="a" * (at + 1),
+            samples=("b", "b"),
+            context="a",
+            label=int(at < 3),
+        )
+        for at in range(6)
+    ]
+    evaluation = evaluate(rows, methods="snne", resamples=2)
+    ax = plots.plot_risk_coverage(evaluation)
+    names = [str(line.get_label()) for line in ax.lines]
+    assert sorted(names) == sorted(row.name for row in evaluation.rows)
+
+
 @pytest.mark.parametrize(
     "plot", [each for each in PLOTS if each is not plots.plot_methods]
 )

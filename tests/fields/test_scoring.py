@@ -272,7 +272,7 @@ def test_what_makes_no_sense_is_refused(answer: Any, samples: Any) -> None:
     assert "Paris" not in str(caught.value)
 
 
-@pytest.mark.parametrize("levels", [*range(100, 1100, 100), 100_000])
+@pytest.mark.parametrize("levels", [100, 101, 400, 1_000, 100_000])
 def test_a_sample_that_is_nested_deeply_spoils_no_other(levels: int) -> None:
     text = '{"a":' * levels + "1" + "}" * levels
     for sample in (deep(levels), text, [deep(levels)]):
@@ -280,9 +280,9 @@ def test_a_sample_that_is_nested_deeply_spoils_no_other(levels: int) -> None:
     try:
         found = supports(text, text)
     except InputError:
-        assert levels > 300
+        assert levels > 100
     else:
-        assert set(found.values()) == {1}
+        assert (levels, set(found.values())) == (100, {1})
 
 
 def test_no_key_or_value_steers_the_comparison() -> None:

@@ -104,6 +104,17 @@ def test_samples_get_the_tools_and_stop_texts_of_the_run() -> None:
     assert asked["stop"] == ["."]
 
 
+def test_a_run_brings_the_documents_of_its_metadata() -> None:
+    model = ScriptedModel(answer="Paris", samples=("Paris",))
+    watcher = Watcher()
+    options = {"context": "In Rome.", "min_grounded": 0.5}
+    with handler_on(model, watcher, **options) as handler:
+        model.invoke("Where?", {"callbacks": [handler]})
+        metadata = {"snne_guard_context": ["In Paris."]}
+        model.invoke("Where?", {"callbacks": [handler], "metadata": metadata})
+    assert [each.decision for each in watcher.assessments] == ["flag", "accept"]
+
+
 def look_up(place: str) -> str:
     """Look a place up."""
     return place

@@ -97,6 +97,23 @@ def test_the_state_may_be_an_object() -> None:
     assert route(SimpleNamespace(**update)) == "person"
 
 
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_run_of_the_graph_can_bring_its_documents(way: str) -> None:
+    graph = StateGraph(MessagesState)
+    guard = guard_on(SURE, context="client", min_grounded=0.5)
+    graph.add_node("measure", uncertainty_node(guard))
+    graph.add_edge(START, "measure")
+    measure: Any = graph.compile()
+    asked = {"messages": [HumanMessage("Where?"), AIMessage("Paris", id="1")]}
+    for documents, decided in (("In Paris.", "accept"), ("In Rome.", "flag")):
+        config: Any = {"metadata": {"snne_guard_context": documents}}
+        if way == "invoke":
+            state = measure.invoke(asked, config)
+        else:
+            state = asyncio.run(measure.ainvoke(asked, config))
+        assert decision(state["messages"][-1]) == decided
+
+
 @pytest.mark.parametrize(
     ("decided", "node"),
     [

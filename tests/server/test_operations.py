@@ -366,7 +366,7 @@ def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
             floods = [pool.submit(flood) for _ in range(6)]
             time.sleep(0.5)
             before = memory()
-            names = [f"made-up-{n}" for n in range(100)]
+            names = [f"made-up-{n}" for n in range(60)]
             seconds = []
             for name in names:
                 began = time.monotonic()
@@ -376,9 +376,9 @@ def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
             stop.set()
             assert sum(each.result() for each in floods) > 50
         text = httpx.get(f"{running.url}/metrics").text
-        assert sorted(seconds)[90] < 2
+        assert sorted(seconds)[54] < 2
         assert memory() - before < 20_000
-    assert value(text, "snne_guard_calls_total", model="test-model") == 100
+    assert value(text, "snne_guard_calls_total", model="test-model") == 60
     assert "made-up" not in text
 
 

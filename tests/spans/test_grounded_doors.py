@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -100,6 +101,9 @@ def test_a_call_can_bring_its_documents(way: str, given: Any) -> None:
         guard = guarded(server, context="Nothing.", min_grounded=0.5)
         decision = metadata_of(ask(guard, way, config))["decision"]
         assert metadata_of(ask(guard, way))["decision"] == "flag"
+        assert guard.assess("x?", context=given).decision == decision
+        found = asyncio.run(guard.aassess("x?", ANSWER, context=given))
+        assert found.decision == decision
         bodies = json.dumps([request.body for request in server.requests])
     assert decision == ("flag" if given in (["Nothing."], []) else "accept")
     assert "lamp" not in bodies
