@@ -201,13 +201,8 @@ class CallState:
             cost = Cost(attempts=result.attempts)
         else:
             cost = Cost(attempts=1, lower_bound=True)
-        prices: Any = self.settings.prices
-        if isinstance(prices, Mapping):
-            prices = prices.get(draw.other_model or self.request.model)
-        elif draw.other_model is not None:
-            prices = None  # where they name no model, they are the guarded one's
         counts = {name: getattr(cost, name) for name in COUNTS}
-        counts["money"] = None if prices is None else prices.of(cost)
+        counts["money"] = self._price_of(cost, draw.other_model)
         return RequestCost(
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
@@ -216,14 +211,32 @@ class CallState:
             **counts,
         )
 
+    def _price_of(self, cost: Cost, other_model: str | None) -> float | None:
+        """Return the price of a model's tokens, None if it is unknown."""
+        prices: Any = self.settings.prices
+        if isinstance(prices, Mapping):
+            prices = prices.get(other_model or self.request.model)
+        elif other_model is not None:
+            prices = None  # where they name no model, they are the guarded one's
+        return None if prices is None else prices.of(cost)
+
+    def _money(self) -> float | None:
+        """Return the price of all requests, None if that of one is unknown."""
+        total = 0.0
+        for name in dict.fromkeys([None, *(each.other_model for each in self.costs)]):
+            own = [each for each in self.costs if each.other_model == name]
+            price = self._price_of(sum(own, Cost()), name)
+            if price is None:
+                return None
+            total += price  # by model, since sums of rounded prices look odd
+        return total
+
     def assess(
         self, decision: Decision | None = None, *, withheld: bool = False
     ) -> Assessment:
         """Return the record of the call as it stands."""
         reply_set, score = self.reply_set, self.score
-        money = None if self.settings.prices is None else 0.0
-        seconds = time.monotonic() - self.started
-        cost = sum(self.costs, Cost(seconds=seconds, money=money))
+        cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
         found: dict[str, Any] = {}
         if reply_set is not None and score is not None:
             found = {
@@ -246,7 +259,7 @@ class CallState:
             n_requested=self.settings.reply_set_size,
             n_used=0 if reply_set is None else len(reply_set.texts),
             reasons=tuple(self._reasons),
-            cost=cost,
+            cost=replace(cost, money=self._money()),
             requests=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,
