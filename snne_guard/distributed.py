@@ -80,7 +80,7 @@ def record(
         **options,
     }
     # Here a wrong option is named once; in the workers it would be one of many errors.
-    GuardSettings(**guarding)
+    GuardSettings.given(**guarding)
     return dataset.repartition(
         target_num_rows_per_block=_ROUNDS * max_concurrency, strict=True
     ).map_batches(

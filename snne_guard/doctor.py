@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from snne_guard.cost import Cost
-from snne_guard.engine import Draw, ProviderCapabilities, Response, Sender
+from snne_guard.engine import Draw, Response, Sender
 from snne_guard.self_check import UNKNOWN, SelfCheck
 from snne_guard.similarity import content_f1
 from snne_guard.types import Reply
@@ -75,9 +75,7 @@ class Report:
         return next((finding.fix for finding in self.findings if finding.fix), "")
 
 
-def examine(
-    sender: Callable[[str], Sender], *, capabilities: ProviderCapabilities
-) -> Report:
+def examine(sender: Callable[[str], Sender], *, parameters: Collection[str]) -> Report:
     """Ask a model for replies that must vary; say whether its samples can be trusted.
 
     Four requests for one reply and one for three ask for something made up, so that
@@ -87,10 +85,10 @@ def examine(
     started = time.monotonic()
     asked = sender(_PROMPT.format(number=secrets.randbelow(10**6)))
     about = sender(_CAPITAL)
-    one = Draw(role="sample", temperature=1.0, logprobs=capabilities.logprobs)
+    one = Draw(role="sample", temperature=1.0, logprobs="logprobs" in parameters)
     singles = [asked.send(one) for _ in range(_REPLIES)]
     several = replace(one, n=_CHOICES)
-    together = _tried(asked, several) if capabilities.n else None
+    together = _tried(asked, several) if "n" in parameters else None
     prompt = SelfCheck().prompt
     self_checks = [
         _tried(about, Draw(role="self_check", turns=(answer, prompt), logprobs=True))
@@ -100,7 +98,7 @@ def examine(
     responses = [each for each in tried if isinstance(each, Response)]
     drawn = [*singles, together] if isinstance(together, Response) else singles
     samples = [sample for response in drawn for sample in response.replies]
-    variation = _variation([response.first for response in singles])
+    variation = _variation([response.replies[0] for response in singles])
     unanswered = Cost(
         attempts=len(tried) - len(responses), seconds=time.monotonic() - started
     )
@@ -110,7 +108,7 @@ def examine(
             variation,
             _temperature(singles),
             _n(together, vary=not variation.fix),
-            _logprobs(samples, offered=capabilities.logprobs),
+            _logprobs(samples, offered="logprobs" in parameters),
             _options(responses),
             _self_check(self_checks),
         ),
@@ -131,7 +129,7 @@ def compare_words(
             if isinstance(response, Exception):
                 message = f"no answer to an easy question: {type(response).__name__}"
                 return Finding(aspect, "broken", message), cost
-            texts.append(response.first.text)
+            texts.append(response.replies[0].text)
             cost += response.cost
         alike += content_f1(texts, question=question)[0, 1] > _ALIKE
     message = f"its answers to {alike} of {len(_EASY)} easy questions compare"

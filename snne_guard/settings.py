@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from itertools import cycle, islice
 from os import PathLike
 from types import NoneType
-from typing import Any, Self, get_args
+from typing import Any, Self, TypedDict, get_args
 
 from snne_guard.checks import (
     check_choice,
@@ -18,14 +18,14 @@ from snne_guard.checks import (
     check_number,
     check_whole,
 )
-from snne_guard.cost import Cost, Prices
+from snne_guard.cost import Prices
 from snne_guard.decision import Calibration, Threshold
 from snne_guard.decision.calibration import GUARD_OPTIONS
 from snne_guard.decision.policy import Policy
 from snne_guard.errors import ConfigurationError
 from snne_guard.scorers import Method, resolve_method
 from snne_guard.self_check import SelfCheck
-from snne_guard.similarity import SIMILARITIES, resolve_similarity
+from snne_guard.similarity import resolve_similarity
 from snne_guard.spans.cutting import cutters
 from snne_guard.spans.documents import check_documents, source_of
 from snne_guard.spans.grounding import resolve_grounding
@@ -48,7 +48,7 @@ REFUSAL = "I am not certain enough of the answer to give one."
 """The default text of a refusal."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    "calibration": (Calibration, str, PathLike, NoneType),
+    "calibration": (Calibration, NoneType),
     "observers": (list, tuple),
     "other_models": (list, tuple),
     "prices": (Prices, Mapping, NoneType),
@@ -71,6 +71,43 @@ def is_disabled() -> bool:
     return given.lower() in {"1", "true", "yes", "on"}
 
 
+class GuardOptions(TypedDict, total=False):
+    """The options that all guards take; ``SNNEGuard`` says what each means.
+
+    The types of a fallback and of other models differ from door to door, so they are
+    not among them.
+    """
+
+    n: int | None
+    threshold: float | tuple[float, float] | None
+    calibration: Calibration | str | PathLike[str] | None
+    on_uncertain: OnUncertain | Callable[[Assessment], Any]
+    refusal: str | None
+    on_error: OnError
+    method: str | Method | None
+    similarity: str | Similarity | None
+    temperature: float | None
+    question: Callable[[list[Any]], str | None] | None
+    tool_calls: ToolCalls
+    min_replies: int | None
+    schedule: Schedule
+    timeout: float | None
+    sample_timeout: float | None
+    max_concurrency: int | None
+    sample_rate: float
+    prices: Prices | Mapping[str, Prices] | None
+    observers: Sequence[Observer]
+    self_check: bool | SelfCheck | None
+    views: Sequence[str | View] | None
+    spans: bool | str | SpanSimilarity
+    span_threshold: float | None
+    field_threshold: float | None
+    decide_on: DecideOn
+    context: str | Sequence[Any] | Callable[[list[Any]], Any] | None
+    min_grounded: float | None
+    grounding: str | Grounding | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardSettings:
     """The options of a guard, as ``SNNEGuard`` documents them, and one more.
@@ -90,7 +127,7 @@ class GuardSettings:
         reply_set_size: Replies of the reply set that are drawn.
         enough_replies: Replies that a reply set must have to be scored.
         methods: The method without the log-probabilities of every reply, and with them.
-        needs_logprobs: Whether the second needs them.
+        similarities: Name and function of what each compares replies by.
 
     Raises:
         ConfigurationError: An option makes no sense, alone or with another one.
@@ -99,7 +136,7 @@ class GuardSettings:
 
     n: int = 5
     threshold: float | tuple[float, float] | None = None
-    calibration: Calibration | str | PathLike[str] | None = None
+    calibration: Calibration | None = None
     on_uncertain: OnUncertain | Callable[[Assessment], Any] = "flag"
     fallback: Any = None
     refusal: str | None = REFUSAL
@@ -139,7 +176,7 @@ class GuardSettings:
     reply_set_size: int = field(init=False, repr=False)
     enough_replies: int = field(init=False, repr=False)
     methods: tuple[Method, Method] = field(init=False, repr=False)
-    needs_logprobs: bool = field(init=False, repr=False)
+    similarities: tuple[tuple[str, Similarity], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # In this order, since each step relies on those before it: kinds first, so that
@@ -151,11 +188,6 @@ class GuardSettings:
         turn = SelfCheck() if self.self_check is True else self.self_check
         self._set("self_check_used", turn or None)
         self._check_numbers()
-        for name, function in SIMILARITIES.items():
-            if self.similarity is function:
-                self._set("similarity", name)
-        if isinstance(self.calibration, str | PathLike):
-            self._set("calibration", Calibration.load(self.calibration))
         self._set("drawn_views", resolve_views(self.views))
         in_turn = islice(cycle(self.drawn_views or (None,)), self.n_samples)
         self._set("sample_views", tuple(in_turn))
@@ -164,7 +196,7 @@ class GuardSettings:
         name, ground_by = resolve_grounding(self.grounding)
         self._set("grounding_name", name)
         self._set("ground_by", ground_by)
-        if isinstance(self.calibration, Calibration) and self.method == "auto":
+        if self.calibration is not None and self.method == "auto":
             self._set("method", self.calibration.settings.get("method", "auto"))
         # Some views leave no log-probabilities, and those of two models do not compare.
         if (self.drawn_views or self.other_models) and self.method == "auto":
@@ -182,8 +214,7 @@ class GuardSettings:
             ConfigurationError: An option is unknown, or makes no sense.
             InputError: The calibration's file is damaged.
         """
-        known = [each.name for each in fields(cls) if each.init]
-        check_names(options, known, what="option")
+        check_names(options, _names(cls), what="option")
         source = options.get("calibration")
         if isinstance(source, str | PathLike):
             source = Calibration.load(source)
@@ -194,6 +225,10 @@ class GuardSettings:
             if value is not None or name not in GUARD_OPTIONS
         }
         return cls(**{**made, **chosen, "calibration": source})
+
+    def options(self) -> dict[str, Any]:
+        """Return the options by name, those of the calibration among them."""
+        return {name: getattr(self, name) for name in _names(self)}
 
     @property
     def asks_functions(self) -> bool:
@@ -209,30 +244,16 @@ class GuardSettings:
         may_replace = self.policy.may_withhold or self.fallback is not None
         return may_replace and not is_disabled()
 
-    def price_of(
-        self, cost: Cost, /, *, model: str | None, other: bool = False
-    ) -> float | None:
-        """Return the price of a model's tokens, None if it is unknown.
-
-        Where ``prices`` names no model, it is the price of the guarded one alone.
-        """
-        prices = self.prices
-        if isinstance(prices, Mapping):
-            prices = None if model is None else prices.get(model)
-        elif other:
-            prices = None
-        return None if prices is None else prices.of(cost)
-
     def check_calibration(self, known: Mapping[str, Any], /) -> None:
         """Refuse to start with a calibration that was made for something else.
 
         ``known`` is the ``model`` and what the answer is drawn with, as far as that is
         known.
         """
-        if not isinstance(self.calibration, Calibration):
+        if self.calibration is None:
             return
         method, turn = self.methods[True], self.self_check_used
-        name, _ = resolve_similarity(self._similarity_for(method))
+        name, _ = self.similarities[True]
         grounds = self.min_grounded is not None
         self.calibration.check(
             {
@@ -315,17 +336,12 @@ class GuardSettings:
         half = math.ceil(self.reply_set_size / 2)
         self._set("enough_replies", self.min_replies or max(2, half))
 
-    def _similarity_for(self, method: Method) -> str | Similarity:
-        given = self.similarity
-        return method.default_similarity if given is None else given
-
     def _check_method(self) -> None:
         method = resolve_method(self.method, logprobs=True)
         other = resolve_method(self.method, logprobs=False)
         if other.needs_logprobs:
             other = other.without_logprobs or other
         self._set("methods", (other, method))
-        self._set("needs_logprobs", method.needs_logprobs)
         if self.other_models and method.needs_logprobs:
             msg = (
                 f"the method {method.name!r} needs log-probabilities, and those of two "
@@ -340,7 +356,13 @@ class GuardSettings:
                 f"{method.name!r}, which needs {', '.join(beyond)}"
             )
             raise ConfigurationError(msg)
-        name, compare = resolve_similarity(self._similarity_for(method))
+        given = self.similarity
+        pairs = [
+            resolve_similarity(each.default_similarity if given is None else given)
+            for each in self.methods
+        ]
+        self._set("similarities", tuple(pairs))
+        name, compare = self.similarities[True]
         method.check_similarity(compare, name=name)
         if (
             self.policy.threshold is not None
@@ -376,7 +398,7 @@ class GuardSettings:
 
     def _policy(self) -> Policy:
         limit: Any = self.threshold
-        if isinstance(self.calibration, Calibration):
+        if self.calibration is not None:
             if limit is not None:
                 msg = "give either threshold or calibration, not both"
                 raise ConfigurationError(msg)
@@ -405,6 +427,10 @@ class GuardSettings:
             msg = 'on_uncertain="fallback" needs a fallback; got none'
             raise ConfigurationError(msg)
         return policy
+
+
+def _names(settings: GuardSettings | type[GuardSettings]) -> list[str]:
+    return [each.name for each in fields(settings) if each.init]
 
 
 def _check_kind(value: object, *kinds: type, what: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ConfigurationError, SamplingError
+from snne_guard.text import is_visible
 from snne_guard.types import Reply
 
 EXTRA_TOKENS = 512
@@ -96,7 +97,7 @@ class View:
             _log.warning("view %r: extract raised %s", self.name, type(error).__name__)
             text = None
         found = text if isinstance(text, str) else ""
-        unreadable = sample.unreadable or not found.strip()
+        unreadable = sample.unreadable or not is_visible(found)
         bare = replace(sample, token_logprobs=None, tokens=None)
         return replace(bare, text=found, unreadable=unreadable)
 

@@ -9,7 +9,7 @@ import pytest
 
 from snne_guard.cost import Cost
 from snne_guard.doctor import Report, compare_words, examine
-from snne_guard.engine import Draw, ProviderCapabilities, Response
+from snne_guard.engine import Draw, Response
 from snne_guard.types import Reply
 
 _numbers = itertools.count()
@@ -55,8 +55,8 @@ class Model:
 
 
 def examined(*, n: bool = True, **odd: Any) -> Report:
-    capabilities = ProviderCapabilities(n=n, logprobs=True)
-    return examine(lambda _: Model(**odd), capabilities=capabilities)
+    parameters = ["logprobs", *["n"] * n]
+    return examine(lambda _: Model(**odd), parameters=parameters)
 
 
 def test_a_sound_model_can_be_trusted() -> None:

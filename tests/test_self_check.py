@@ -15,7 +15,6 @@ from snne_guard.engine import (
     Draw,
     GuardState,
     Outcome,
-    ProviderCapabilities,
     Request,
     Response,
 )
@@ -322,7 +321,6 @@ def checked(p: Any, *, asked: list[Draw] | None = None, **options: Any) -> Outco
     request = Request(
         settings=GuardSettings(**{"self_check": True, "threshold": 0.3, **options}),
         state=GuardState(),
-        capabilities=ProviderCapabilities(),
     )
     return feed(request, lambda draw, _: come_of(draw))
 

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from snne_guard.cost import Prices
-from snne_guard.engine import Draw, GuardState, Outcome, ProviderCapabilities, Request
+from snne_guard.engine import Draw, GuardState, Outcome, Request
 from snne_guard.errors import ConfigurationError
 from snne_guard.settings import GuardSettings
 from snne_guard.types import Reply
@@ -175,7 +175,7 @@ def viewed(
         Request(
             settings=GuardSettings(**{"views": ALL, "threshold": 0.3, **options}),
             state=GuardState(),
-            capabilities=ProviderCapabilities(n=takes_n, logprobs=True),
+            parameters=frozenset({"logprobs", *["n"] * takes_n}),
             **(request or {}),
         ),
         come_of,

@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langsmith import get_current_run_tree  # langchain-core requires it
 
 from snne_guard import SNNEGuard
-from snne_guard.engine import Observers
+from snne_guard.engine import notify
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
 
     def __init__(self, guard: SNNEGuard, *, max_queue: int = 100) -> None:
         self._sample_rate = guard.sample_rate
-        self._observers = Observers(guard.observers)
+        self._observers = guard.settings.observers
         # The handler chooses the runs, and gives observers the id of the run.
         self._guard = guard.model_copy(update={"observers": (), "sample_rate": 1.0})
         self._open: dict[UUID, _Run] = {}
@@ -165,7 +165,7 @@ class SNNECallbackHandler(BaseCallbackHandler):
         model = self._guard.guarded.bind(**run.parameters)
         guard = self._guard.model_copy(update={"guarded": model})
         assessment = guard.assess(run.messages, answer, context=run.documents)
-        self._observers.notify(replace(assessment, run_id=str(run.id)))
+        notify(self._observers, replace(assessment, run_id=str(run.id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
 
 from snne_guard import ConfigurationError, MissingExtraError, SNNEGuard
-from snne_guard.engine import GuardState
 
 try:
     from langchain.agents.middleware import (
@@ -100,8 +99,8 @@ class UncertaintyMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if isinstance(model, SNNEGuard):
             msg = "the agent's model is guarded already: pass it the bare model"
             raise ConfigurationError(msg)
-        limited = GuardState(guard.shared.limiter)  # one limit for all models
-        self._guard = guard = SNNEGuard(model, shared=limited, **self._options)
+        # One limit for all models.
+        self._guard = guard = SNNEGuard(model, shared=guard.shared, **self._options)
         return guard
 
 

@@ -15,10 +15,10 @@ from snne_guard.engine import (
     Draw,
     GuardState,
     Limiter,
-    Observers,
     Outcome,
     Request,
     Response,
+    may_act,
     read_cost,
     read_reply,
     request_of,
@@ -27,8 +27,7 @@ from snne_guard.engine.options import option_key, options_for
 from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
 from snne_guard.engine.tasks import in_thread
-from snne_guard.guard_options import GuardOptions
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardOptions, GuardSettings
 
 try:
     from pydantic_ai import RunContext
@@ -105,6 +104,13 @@ class GuardedModel(WrapperModel):
         if self.wrapped.model_name in names:
             msg = f"the other model {self.wrapped.model_name!r} is the guarded model"
             raise ConfigurationError(msg)
+        for name, each in self._others.items():
+            if _acts(each, {}):
+                msg = (
+                    f"the other model {name!r} has tools that run at its provider, so "
+                    "that its sample could act on the world"
+                )
+                raise ConfigurationError(msg)
         self._guard = GuardSettings.given(fallback=other, other_models=names, **options)
         for name in ("views", "self_check", "spans", "grounding"):
             value = getattr(self._guard, name)  # perhaps of the calibration
@@ -113,7 +119,6 @@ class GuardedModel(WrapperModel):
                 raise ConfigurationError(msg)
         self._guard.check_calibration({})
         self._state = GuardState(Limiter(self._guard.max_concurrency))
-        self._observers = Observers(self._guard.observers)
 
     async def request(
         self,
@@ -173,9 +178,9 @@ class GuardedModel(WrapperModel):
             tools_bound=bool(params.function_tools or params.output_tools),
             structured=bool(params.output_tools) and not params.function_tools,
             model=self.wrapped.model_name,
-            partial="openai_previous_response_id" in given,
-            side_effects=bool(params.native_tools) or "openai_conversation_id" in given,
-            observers=self._observers,
+            schema=params.output_mode in _JSON_MODES,
+            partial=any(name.endswith("_previous_response_id") for name in given),
+            side_effects=bool(params.native_tools) or _acts(self.wrapped, given),
             answer_settings={
                 "model": self.wrapped.model_name,
                 "answer_temperature": given.get("temperature"),
@@ -203,7 +208,7 @@ class GuardedModel(WrapperModel):
         if outcome.delivery != "refusal":
             return drawn
         # Its id is left out: a server that continues from it would tell the answer.
-        is_json = params.output_mode in {"native", "prompted"}
+        is_json = params.output_mode in _JSON_MODES
         says_text = params.allow_text_output and not is_json
         return ModelResponse(
             parts=[TextPart(str(self._guard.refusal))] if says_text else [],
@@ -222,6 +227,7 @@ class _Asked:
     settings: Any
     texts: list[str]
     optional: frozenset[str]
+    rejected: frozenset[str]
     temperature_set: bool
 
 
@@ -254,7 +260,11 @@ class _Sender:
         make = partial(self._request_for, draw)
         steps = without_rejected(make, self.rejections, key)
         (asked, response), failed = await arun_steps(steps, self._post)
-        read = replace(_read(response), temperature_set=asked.temperature_set)
+        read = replace(
+            _read(response),
+            temperature_set=asked.temperature_set,
+            rejected=asked.rejected,
+        )
         return with_failed(read, failed)
 
     async def _ask_other(self, model: Model) -> Response:
@@ -272,9 +282,9 @@ class _Sender:
         """Return the request for a draw; ``options_for`` says what it changes."""
         leaves = _leaves(self.model)
         dropped = any(map(_drops_temperature, leaves))
-        temperature = draw.temperature
-        if dropped or "temperature" in left_out:
-            temperature = None
+        wanted = frozenset[str]() if dropped else draw.added({"temperature"})
+        optional = wanted - left_out
+        temperature = draw.temperature if optional else None
         if temperature is not None:
             highest = min(_HIGHEST.get(leaf.system, math.inf) for leaf in leaves)
             temperature = min(temperature, highest)
@@ -291,13 +301,17 @@ class _Sender:
             model=model,
             settings=settings,
             texts=[str(getattr(part, "content", "")) for part in parts],
-            optional=frozenset({"temperature"} if temperature is not None else ()),
+            optional=optional,
+            rejected=wanted & left_out,
             temperature_set=temperature == draw.temperature,
         )
 
 
 _TAKEN = frozenset({"max_tokens", "stop_sequences"})
 """What another model gets of a request's settings."""
+
+_JSON_MODES = frozenset({"native", "prompted"})
+"""Modes in which the answer is a text of JSON."""
 
 _HIGHEST = {"anthropic": 1.0, "bedrock": 1.0, "mistral": 1.0}
 """The highest temperature that providers take, where it is below 2."""
@@ -310,6 +324,18 @@ def _leaves(model: Model) -> list[Model]:
     if isinstance(model, FallbackModel):
         return [leaf for each in model.models for leaf in _leaves(each)]
     return [model]
+
+
+def _acts(model: Model, settings: Mapping[str, Any]) -> bool:
+    """Recognise a draw that could act on the world, by its model and its settings."""
+    given = [
+        {**(leaf.settings or {}), **settings, "model": leaf.model_name}
+        for leaf in _leaves(model)
+    ]
+    return any(
+        "openai_conversation_id" in each or "openrouter_preset" in each or may_act(each)
+        for each in given
+    )
 
 
 def _changed(model: Model, change: Callable[[Any], Any]) -> Model:

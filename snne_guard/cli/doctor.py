@@ -51,7 +51,7 @@ def doctor(
     tree, sender = senders(model, base_url)
     others = [(name, senders(name, other_base_url)[1]) for name in other_model or ()]
     with asking("asking the model"):
-        report = examine(sender, capabilities=tree.capabilities)
+        report = examine(sender, parameters=tree.parameters)
         for name, other in others:
             finding, cost = compare_words(sender, other, name=name)
             findings = (*report.findings, finding)

@@ -158,7 +158,7 @@ def record(
     settings |= {} if model == "embedded" else {"model": model}
     # The view of each request, and how many replies it brings; the answer's is first.
     turns = guard.settings.sample_views
-    takes_n = ModelTree(guard.guarded).capabilities.n
+    takes_n = "n" in ModelTree(guard.guarded).parameters
     sampling = Counter(turns).items() if takes_n else ((view, 1) for view in turns)
     requests = [(None, 1), *sampling]
     running = partial(

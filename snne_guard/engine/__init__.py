@@ -19,7 +19,7 @@ Everything that decides is in ``call``, a generator without input or output.
 """
 
 from snne_guard.engine.limiter import Limiter
-from snne_guard.engine.observers import Observers
+from snne_guard.engine.observers import notify
 from snne_guard.engine.options import (
     answer_settings,
     asks_for_schema,
@@ -40,7 +40,6 @@ from snne_guard.engine.reading import read_cost, read_reply
 from snne_guard.engine.replay import replay_call
 from snne_guard.engine.request import (
     GuardState,
-    ProviderCapabilities,
     Request,
     request_of,
 )
@@ -54,9 +53,7 @@ __all__ = [
     "GuardState",
     "Limiter",
     "NoReplyError",
-    "Observers",
     "Outcome",
-    "ProviderCapabilities",
     "Request",
     "Response",
     "Sender",
@@ -67,6 +64,7 @@ __all__ = [
     "astream",
     "is_partial",
     "may_act",
+    "notify",
     "options_for",
     "read_cost",
     "read_reply",

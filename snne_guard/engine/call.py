@@ -11,23 +11,34 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from snne_guard.engine.deciding import decide
+from snne_guard.decision import Calibration
+from snne_guard.decision.policy import Verdict
+from snne_guard.engine.parts import fields_of, grounding_of, spans_of
 from snne_guard.engine.protocol import Call, Draws, Failure, Outcome, Work
 from snne_guard.engine.reply_set import ReplySet, compared_text, reply_set_of
 from snne_guard.engine.request import Request
 from snne_guard.engine.retrying import is_transient
 from snne_guard.engine.state import CallState
-from snne_guard.errors import GuardTimeoutError
-from snne_guard.scorers import Method, score
+from snne_guard.errors import (
+    ConfigurationError,
+    GuardTimeoutError,
+    SamplingError,
+    UncertainAnswerError,
+)
+from snne_guard.scorers import Method, score_replies
 from snne_guard.self_check import UNKNOWN
 from snne_guard.similarity import SIMILARITIES
-from snne_guard.types import Reply, Score, Similarity
+from snne_guard.types import Assessment, Reply, Score, Similarity
 
-_COMPARES_VALUES = ("content_f1", "exact")
-"""Similarities kept for calls and JSON; the first replaces any other."""
+_OURS = (*SIMILARITIES.items(),)
+"""The similarities that need no model and are fast."""
+
+_COMPARE_VALUES = [each for each in _OURS if each[0] in {"content_f1", "exact"}]
+"""Those kept for calls and JSON; the first replaces any other."""
 
 
 def guarded_call(request: Request, /) -> Call:
@@ -42,7 +53,7 @@ def guarded_call(request: Request, /) -> Call:
         if ended is not None:
             return ended
         call.score = yield from _score(call)
-        return (yield from decide(call))
+        return (yield from _decide(call))
     except BaseException as error:  # noqa: BLE001 - whoever called raises it
         call.count_open()
         call.note("cancelled")
@@ -102,7 +113,7 @@ def _why_skipped(call: CallState) -> str | None:
 def _sample_draws(call: CallState) -> Draws:
     """Return requests for samples: one per view with ``n``, else one per sample."""
     shares = [(view, 1) for view in call.views]
-    if call.request.capabilities.n and "n" not in call.rejected:
+    if "n" in call.request.parameters - call.rejected:
         shares = [*Counter(call.views).items()]
     own = [call.draw("sample", n=n, view=view) for view, n in shares]
     return (*own, *call.draw_others()) if call.settings.other_models else (*own,)
@@ -186,7 +197,7 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
     method, similarity = _compared_by(call, reply_set)
     result: Score | Failure = yield Work(
         function=partial(
-            score,
+            score_replies,
             reply_set.texts,
             method=method,
             similarity=similarity,
@@ -195,10 +206,8 @@ def _score(call: CallState) -> Generator[Work, Any, Score | None]:
             include_answer=settings.include_answer,
         ),
         deadline=call.deadline,
-        # What this library brings needs no model and is fast.
         quick=reply_set.are_short
-        and isinstance(similarity, str)
-        and similarity in SIMILARITIES
+        and similarity in _OURS
         and isinstance(settings.method, str),
     )
     if isinstance(result, Failure):
@@ -226,16 +235,157 @@ def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
 
 def _compared_by(
     call: CallState, reply_set: ReplySet
-) -> tuple[Method, str | Similarity]:
+) -> tuple[Method, tuple[str, Similarity]]:
     """Return the method of this call, by the log-probabilities it has, and on what."""
     settings, complete = call.settings, reply_set.has_logprobs
     texts = not reply_set.has_tool_calls  # few providers give any for calls
     if not complete and texts and call.wants_logprobs:
         call.note("logprobs_missing")
-    method, similarity = settings.methods[complete], settings.similarity
-    if similarity is None:
-        similarity = method.default_similarity
+    method, similarity = settings.methods[complete], settings.similarities[complete]
     by_value = reply_set.has_tool_calls or call.request.structured is True
-    if by_value and similarity not in _COMPARES_VALUES:
-        similarity = "content_f1"
+    if by_value and similarity not in _COMPARE_VALUES:
+        similarity = _COMPARE_VALUES[0]
     return method, similarity
+
+
+# -- Deciding --------------------------------------------------------------------------
+
+
+def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
+    """Return the decision on the answer."""
+    settings = call.settings
+    verdict = yield from _verdict(call)
+    replacement: Any = None
+    if verdict.delivery == "replacement":
+        chosen: Any = yield Work(function=partial(_choose, call, verdict))
+        if isinstance(chosen, Failure):
+            return call.fail(chosen.error, verdict.decision)
+        verdict, replacement = chosen
+    if verdict.delivery == "refusal" and settings.refusal is None:
+        verdict = replace(verdict, delivery="nothing")
+    wants_spans = call.score is not None and settings.span_similarity is not None
+    if wants_spans and verdict.delivery == "answer":
+        yield from spans_of(call)
+    assessment = call.assess(verdict.decision, withheld=verdict.delivery != "answer")
+    return Outcome(
+        assessment=assessment,
+        delivery=verdict.delivery,
+        answer=call.answer_response,
+        error=_error(call, assessment) if verdict.delivery == "nothing" else None,
+        replacement=replacement,
+    )
+
+
+def _verdict(call: CallState) -> Generator[Draws | Work, Any, Verdict]:
+    """Return the options' verdict on the answer, its fields and documents."""
+    settings, answer, score = call.settings, call.answer, call.score
+    assert answer is not None  # noqa: S101 - drawn before
+    policy = settings.policy
+    if not policy.decides:
+        call.note("no_threshold")
+    documents = call.request.context is not None or settings.context is not None
+    if settings.min_grounded is not None or (settings.spans is not False and documents):
+        yield from grounding_of(call)
+        if not policy.is_grounded(call.grounded):
+            call.note("ungrounded")
+    if score is None:
+        return policy.unscored(grounded=call.grounded)
+    # Nothing without a brace or a bracket is JSON, and every call has some.
+    said = answer.tool_calls or answer.text
+    if "{" in said or "[" in said:
+        yield from fields_of(call)
+    calibration = settings.calibration
+    covered = calibration is None or _is_covered(call, score, calibration)
+    u = _decisive(call, score)
+    return policy.scored(u, grounded=call.grounded, covered=covered)
+
+
+def _decisive(call: CallState, score: Score) -> float | None:
+    """Return the uncertainty that decides: the answer's, or that of its worst field.
+
+    A self-check is about all fields, so it can only make the worst one more uncertain.
+    """
+    if call.settings.decide_on == "answer" or call.fields is None:
+        return score.uncertainty
+    worst = max((each.uncertainty for each in call.fields), default=None)
+    turn, p_correct = call.settings.self_check_used, score.self_check
+    if worst is None or turn is None or p_correct is None:
+        return worst
+    return max(worst, turn.uncertainty(disagreement=worst, p_correct=p_correct))
+
+
+def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
+    """Return the decision of the user's ``on_uncertain`` and its own answer."""
+    on_uncertain: Any = call.settings.on_uncertain
+    chosen = on_uncertain(call.assess(verdict.decision))
+    if not isinstance(chosen, str):
+        return verdict, chosen
+    verdict = call.settings.policy.chosen(chosen)
+    if verdict.delivery == "fallback" and call.settings.fallback is None:
+        msg = 'on_uncertain returned "fallback", but the guard has none'
+        raise ConfigurationError(msg)
+    return verdict, None
+
+
+def _is_covered(call: CallState, score: Score, calibration: Calibration) -> bool:
+    """Hold the reply set against the calibration, and note what that says of it."""
+    settings, answer, reply_set = call.settings, call.answer, call.reply_set
+    assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it has a score
+    asked = settings.self_check_used is not None and call.self_check is None
+    try:
+        calibration.check(call.request.answer_settings)
+        alike = not asked and call.views == settings.sample_views
+    except ConfigurationError:
+        alike = False
+    if not alike or not calibration.covers(
+        n_used=score.n,
+        method=score.method,
+        similarity=score.similarity,
+        models={one.model for one in (answer, *reply_set.own_samples)},
+        others={str(one.other_model): one.model for one in reply_set.others},
+        temperature_set=call.temperature_set,
+    ):
+        call.note("uncalibrated")
+        return False
+    u = score.uncertainty
+    if settings.policy.is_grounded(call.grounded) and u is not None:
+        certified = calibration.threshold.certified
+        call.guarantees = {"certified": certified, "p_wrong": calibration.p_wrong(u)}
+    return True
+
+
+def _error(call: CallState, assessment: Assessment) -> Exception:
+    """Return the error for an answer that is withheld by ``"raise"``."""
+    if assessment.score is None and call.settings.on_error == "raise":
+        needed = call.settings.enough_replies
+        msg = (
+            f"the answer could not be scored ({', '.join(assessment.reasons)}): "
+            f"only {assessment.n_used} replies could be compared, {needed} are needed"
+        )
+        return SamplingError(
+            msg,
+            assessment_id=assessment.id,
+            n_used=assessment.n_used,
+            needed=needed,
+            reasons=assessment.reasons,
+            causes=tuple(type(error).__name__ for error in call.errors),
+        )
+    u = assessment.uncertainty
+    if "ungrounded" in assessment.reasons:
+        why = "is not grounded in its documents"
+    elif u is None:
+        why = "could not be scored"
+    elif "uncalibrated" in assessment.reasons:
+        why = "is not covered by the calibration"
+    elif assessment.threshold is not None and u <= assessment.threshold:
+        why = "has a field that is too uncertain, or could not be compared"
+    else:
+        why = f"has an uncertainty of {u:.3f}, above {assessment.threshold}"
+    return UncertainAnswerError(
+        f"the answer {why}",
+        assessment_id=assessment.id,
+        uncertainty=u,
+        score=assessment.score,
+        threshold=assessment.threshold,
+        reasons=assessment.reasons,
+    )

@@ -1,4 +1,9 @@
-"""Who gets the assessments, and what becomes of observers that fail."""
+"""Hand assessments to the observers of a guard.
+
+They are called one after another before the answer is delivered, or the last chunk of a
+live stream, in the context of the guarded call, so that they see its current tracing
+span. What one raises is logged by its type, and swallowed.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,8 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 from snne_guard.types import Assessment, Observer
@@ -16,85 +20,40 @@ from snne_guard.types import Assessment, Observer
 _log = logging.getLogger(__name__)
 
 
-class Observers:
-    """The observers of one guard.
+def notify(observers: Sequence[Observer], assessment: Assessment, /) -> None:
+    """Hand an assessment to every observer, from a thread."""
+    for observer in observers:
+        result = _call(observer, observer.on_assessment, assessment)
+        if inspect.isawaitable(result):
+            _call(observer, _run_apart, result)
 
-    They are called one after another before the answer is delivered, or the last chunk
-    of a live stream, in the context of the guarded call, so that they see its current
-    tracing span. Under asyncio a plain observer runs in a worker thread, so that it
-    does not block the event loop. What an observer raises is counted, logged by its
-    type, and swallowed.
 
-    Args:
-        observers: Objects with ``on_assessment``, plain or async.
-        lists: Lists that fill with assessments, shared by a guard and its copies.
+async def anotify(observers: Sequence[Observer], assessment: Assessment, /) -> None:
+    """Hand an assessment to every observer, from a task: plain ones run in a thread."""
+    for observer in observers:
+        function = observer.on_assessment
+        if inspect.iscoroutinefunction(function):  # waits for no worker thread
+            result = _call(observer, function, assessment)
+        else:
+            result = await asyncio.to_thread(_call, observer, function, assessment)
+        if inspect.isawaitable(result):
+            try:
+                await result
+            except Exception as error:  # noqa: BLE001 - an observer never breaks a call
+                _warn(observer, error)
 
-    Attributes:
-        failures: How often an observer has raised.
-    """
 
-    def __init__(
-        self,
-        observers: Sequence[Observer] = (),
-        *,
-        lists: dict[int, list[Assessment]] | None = None,
-    ) -> None:
-        self._observers = tuple(observers)
-        self._lists: dict[int, list[Assessment]] = {} if lists is None else lists
-        self.failures = 0
+def _call(observer: Observer, function: Callable[[Any], object], given: object) -> Any:  # noqa: ANN401 - whatever it returns
+    try:
+        return function(given)
+    except Exception as error:  # noqa: BLE001 - as above
+        _warn(observer, error)
+        return None
 
-    @contextmanager
-    def collected(self) -> Iterator[list[Assessment]]:
-        """Give a list that fills with assessments as calls end, in any thread."""
-        seen: list[Assessment] = []
-        self._lists[id(seen)] = seen
-        try:
-            yield seen
-        finally:
-            del self._lists[id(seen)]
 
-    def notify(self, assessment: Assessment, /) -> None:
-        """Hand an assessment to every observer, from a thread."""
-        self._collect(assessment)
-        for observer in self._observers:
-            result = self._call(observer, observer.on_assessment, assessment)
-            if inspect.isawaitable(result):
-                self._call(observer, _run_apart, result)
-
-    async def anotify(self, assessment: Assessment, /) -> None:
-        """Hand an assessment to every observer, from a task."""
-        self._collect(assessment)
-        for observer in self._observers:
-            function = observer.on_assessment
-            if inspect.iscoroutinefunction(function):  # waits for no worker thread
-                result = self._call(observer, function, assessment)
-            else:
-                call = asyncio.to_thread(self._call, observer, function, assessment)
-                result = await call
-            if inspect.isawaitable(result):
-                try:
-                    await result
-                except Exception as error:  # noqa: BLE001 - an observer never breaks a call
-                    self._failed(observer, error)
-
-    def _call(
-        self, observer: Observer, function: Callable[[Any], object], given: object
-    ) -> object:
-        """Return a function's result; its exception is the observer's failure."""
-        try:
-            return function(given)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._failed(observer, error)
-            return None
-
-    def _collect(self, assessment: Assessment) -> None:
-        for seen in list(self._lists.values()):
-            seen.append(assessment)
-
-    def _failed(self, observer: Observer, error: Exception) -> None:
-        self.failures += 1
-        kinds = type(observer).__name__, type(error).__name__
-        _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
+def _warn(observer: Observer, error: Exception) -> None:
+    kinds = type(observer).__name__, type(error).__name__
+    _log.warning("observer %s raised %s", *kinds)  # no text: it may be an answer's
 
 
 def _run_apart(coroutine: Coroutine[Any, Any, object]) -> None:

@@ -103,7 +103,7 @@ def _value_for(draw: Draw, name: str, value: Any, temperature: float | None) -> 
 
 
 def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
-    """Return on what it depends which options a model takes, besides the model."""
+    """Make a key, the same for options with which a model takes the same ones."""
     given = [
         (name, value)
         for level in levels
@@ -118,15 +118,15 @@ def option_key(levels: Iterable[Mapping[str, Any]]) -> Hashable:
 
 
 def _counts(name: str, value: object) -> bool:
-    """Return whether it may depend on the value of an option what a model takes."""
+    """Recognise an option whose value may decide what a model takes."""
     return name not in ALIKE and isinstance(value, str | int | float | list | Mapping)
 
 
 def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an answer's draw, in a calibration's names."""
     settings: dict[str, Any] = {}
+    levels = [*_levels(options)]
     for name, aliases in SETTINGS.items():
-        levels = [*_levels(options)]
         values = [each[alias] for each in levels for alias in aliases if alias in each]
         if values:
             # What stands inside of another option comes last, and takes its place.

@@ -61,7 +61,7 @@ def _value_of(reply: Reply, request: Request) -> Any:  # noqa: ANN401 - JSON
 
 
 def _is_text(call: CallState) -> bool:
-    """Return whether the answer is a text, and nothing but that."""
+    """Recognise an answer that is a text, and nothing but that."""
     request, reply_set = call.request, call.reply_set
     has_calls = reply_set is None or reply_set.has_tool_calls
     return not (request.structured is True or request.schema or has_calls)

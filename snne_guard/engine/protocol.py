@@ -154,11 +154,6 @@ class Response:
     greedy: bool = False
     p_correct: float | None = None
 
-    @property
-    def first(self) -> Reply:
-        """The first reply; for an answer request, the answer itself."""
-        return self.replies[0]
-
 
 def with_failed(response: Response, failed: int, /) -> Response:
     """Return a response whose cost includes requests that failed before it."""

@@ -81,11 +81,11 @@ _CACHE_WRITES = (
 )
 
 
-def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Cost:
+def read_cost(replies: Sequence[Reply], usage: object) -> Cost:
     """Return the cost of one request, whatever number of replies it brought.
 
     Counts have the names of OpenAI or of LangChain. Some servers count one reply
-    only, or none: the cost is a lower bound then. ``failed`` requests came before it.
+    only, or none: the cost is a lower bound then.
     """
     counts: dict[str, Any] = {}
     for name, value in mapping_of(usage).items():
@@ -108,7 +108,7 @@ def read_cost(replies: Sequence[Reply], usage: object, *, failed: int = 0) -> Co
         written = total - read  # xAI and Gemini count their reasoning in it alone
     return Cost(
         calls=1,
-        attempts=1 + failed,
+        attempts=1,
         prompt_tokens=read,
         cached_tokens=_count(counts, "cached_tokens", "cache_read") or 0,
         cache_creation_tokens=sum(_count(counts, name) or 0 for name in _CACHE_WRITES),
@@ -154,14 +154,14 @@ def is_refused(finish_reason: str | None) -> bool:
 
 
 def _is_readable(name: object, arguments: object) -> bool:
-    """Return whether a call says what it calls, and with which arguments."""
+    """Recognise a call that says what it calls, and with which arguments."""
     if arguments is None or not (isinstance(name, str) and name):
         return False
     return not (isinstance(arguments, str) and _repeats_key(arguments))
 
 
 def _repeats_key(text: str) -> bool:
-    """Return whether a text is JSON with a key twice, read by each in its way."""
+    """Recognise JSON that has a key twice: each program reads it in its own way."""
     bare, repeats = _unfenced(text), False
 
     def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

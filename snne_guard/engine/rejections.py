@@ -186,7 +186,7 @@ def named_parameter(error: BaseException, request: Rejectable) -> str | None:
 
 
 def _says_why(error: BaseException, name: str, request: Rejectable) -> bool:
-    """Return whether an error says in its own words that it rejects a parameter.
+    """Recognise an error that says in its own words that it rejects a parameter.
 
     Other errors may quote a reply in which its name stands.
     """
@@ -237,7 +237,7 @@ def _message(error: BaseException) -> str:
 
 
 def _is_rejection(error: BaseException) -> bool:
-    """Return whether a request was refused for what it asks: not sent, not billed."""
+    """Recognise a request that was refused for what it asks: not sent, not billed."""
     if isinstance(error, TypeError):  # any other comes after the reply
         return "unexpected keyword argument" in str(error)
     return isinstance(error, NotImplementedError) or status_of(error) in REJECTED_CODES

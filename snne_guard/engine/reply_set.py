@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from snne_guard.engine.reading import canonical_calls, json_object
-from snne_guard.text import is_visible
 from snne_guard.types import Reply
 
 _SHORT = 4_000
@@ -76,14 +75,13 @@ def reply_set_of(
     ``by_form`` calls and JSON are forms of one answer, of which each has its own.
     """
     reasons: list[str] = []
-    seen = [*map(is_visible, [answer.text, *(sample.text for sample in samples)])]
-    problem = _problem(answer, visible=seen[0], tool_calls_allowed=True)
+    problem = _problem(answer, tool_calls_allowed=True)
     if problem is not None:
         reasons.append(f"answer_{problem}")
     used: list[Reply] = []
     calls = answer.tool_calls is not None
-    for sample, visible in zip(samples, seen[1:], strict=True):
-        left_out = _problem(sample, visible=visible, tool_calls_allowed=calls)
+    for sample in samples:
+        left_out = _problem(sample, tool_calls_allowed=calls)
         if left_out is None:
             used.append(sample)
         elif left_out == "unreadable" and sample.view is not None:
@@ -97,12 +95,8 @@ def reply_set_of(
     names = {reply.model for reply in (answer, *used) if reply.model}
     if len(names) > 1:
         reasons.append("mixed_models")
-    alike: list[Reply] = []
-    for one in others:
-        other = in_form_of(answer, one) if by_form else one
-        visible = is_visible(other.text)
-        if not _problem(other, visible=visible, tool_calls_allowed=calls):
-            alike.append(other)
+    alike = [in_form_of(answer, one) if by_form else one for one in others]
+    alike = [one for one in alike if not _problem(one, tool_calls_allowed=calls)]
     replies = [*([answer] if include_answer and readable else ()), *used, *alike]
     texts = [compared_text(reply) for reply in replies]
     logprobs = [reply.token_logprobs for reply in replies]
@@ -145,7 +139,7 @@ def _single_call(reply: Reply) -> dict[str, Any] | None:
 
 
 def _came_twice(replies: Sequence[Reply]) -> bool:
-    """Return whether replies of separate requests have one id and one text.
+    """Find replies of separate requests that have one id and one text.
 
     Models repeat themselves, and Ollama draws its ids from 999: one alone says little.
     """
@@ -183,13 +177,13 @@ def _improbable(group: Sequence[Reply], drawn: int) -> bool:
     return math.log(math.comb(drawn, alike)) + (alike - 1) * max(texts) < _CHANCE
 
 
-def _problem(reply: Reply, *, visible: bool, tool_calls_allowed: bool) -> str | None:
+def _problem(reply: Reply, *, tool_calls_allowed: bool) -> str | None:
     """Return the stem of the reason code for a reply that cannot be compared."""
     if reply.refused:
         return "refused"
     if reply.tool_calls is not None and not tool_calls_allowed:
         return "tool_call"
-    if reply.unreadable or (reply.tool_calls is None and not visible):
+    if reply.unreadable:
         return "unreadable"
     return "truncated" if reply.truncated else None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 from snne_guard.engine.limiter import Limiter
-from snne_guard.engine.observers import Observers
 from snne_guard.engine.protocol import Draw, Response
 from snne_guard.engine.rejections import Rejections
 from snne_guard.errors import ConfigurationError
@@ -28,15 +29,20 @@ class GuardState:
         limiter: How many requests to the guarded model may be in flight, all calls
             together.
         rejections: Parameters that providers were seen to reject or ignore.
-        lists: Lists that fill with assessments, as of ``Observers``.
     """
 
     def __init__(self, limiter: Limiter | None = None) -> None:
         self.limiter = limiter or Limiter(None)
         self.rejections = Rejections()
-        self.lists: dict[int, list[Assessment]] = {}
+        self._lists: dict[int, list[Assessment]] = {}
         self._of_others: dict[str, Limiter] = {}
         self._warned = False
+
+    def limited(self, size: int | None) -> GuardState:
+        """Return a state with another limit, which shares all else with this one."""
+        state = copy(self)
+        state.limiter, state._of_others = Limiter(size), {}  # noqa: SLF001 - our own
+        return state
 
     def limiter_of(self, draw: Draw, /) -> Limiter:
         """Return the limiter of a request: each other model has one of its own.
@@ -47,6 +53,21 @@ class GuardState:
             return self.limiter
         own = Limiter(self.limiter.size)
         return self._of_others.setdefault(draw.other_model, own)
+
+    @contextmanager
+    def collected(self) -> Iterator[list[Assessment]]:
+        """Give a list that fills with assessments as calls end, in any thread."""
+        seen: list[Assessment] = []
+        self._lists[id(seen)] = seen
+        try:
+            yield seen
+        finally:
+            del self._lists[id(seen)]
+
+    def collect(self, assessment: Assessment, /) -> None:
+        """Add an assessment to every list that is open."""
+        for seen in list(self._lists.values()):
+            seen.append(assessment)
 
     def question(self, chosen: object, message: str | None, /) -> str | None:
         """Return the question that the application has chosen, else the user's message.
@@ -69,26 +90,14 @@ class GuardState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderCapabilities:
-    """What is known of how a provider takes requests, before one is sent.
-
-    Attributes:
-        n: Whether one request may ask for several replies.
-        logprobs: Whether token log-probabilities can be asked for.
-    """
-
-    n: bool = False
-    logprobs: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A request to the engine for one assessed answer.
 
     Attributes:
         settings: The options of the guard.
         state: What its calls share.
-        capabilities: What the provider is known to take, before it rejects any of it.
+        parameters: What the provider is known to take of ``n``, ``logprobs`` and
+            ``temperature``, before it rejects any of it.
         keys: Under which its rejections stand, one for each model that may be asked.
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
@@ -104,7 +113,6 @@ class Request:
         others_retried: Names of the other models of which the same holds.
         model: Name of the guarded model, by which ``prices`` may know it.
         answer: An answer that exists already; then only samples are drawn.
-        observers: Who gets the assessment.
         answer_settings: What the answer is drawn with (``answer_temperature``,
             ``top_p``, ``max_tokens``, ``stop``), as far as that is known.
         run_id: The LangChain run of the call.
@@ -114,7 +122,7 @@ class Request:
 
     settings: GuardSettings
     state: GuardState
-    capabilities: ProviderCapabilities = field(default_factory=ProviderCapabilities)
+    parameters: frozenset[str] = frozenset()
     keys: tuple[Hashable, ...] = ()
     question: str | None = field(default=None, repr=False)
     tools_bound: bool = False
@@ -127,7 +135,6 @@ class Request:
     others_retried: frozenset[str] = frozenset()
     model: str | None = None
     answer: Response | None = field(default=None, repr=False)
-    observers: Observers = field(default_factory=Observers, repr=False)
     answer_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_id: str | None = None
     replayed: bool = False

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -44,9 +44,9 @@ class CallState:
         # Parameters that one of the models was seen to reject or ignore.
         known = map(request.state.rejections.known, request.keys)
         self.rejected = frozenset[str]().union(*known)
-        offered = request.capabilities.logprobs
+        offered = "logprobs" in request.parameters
         asked = offered or settings.method != "auto"
-        needed = settings.needs_logprobs and not self.disabled
+        needed = settings.methods[True].needs_logprobs and not self.disabled
         self.wants_logprobs = needed and asked
         # Where the method needs none, those of the guarded model tell whether its
         # samples came from a cache, if there are other models.
@@ -202,26 +202,34 @@ class CallState:
         else:
             cost = Cost(attempts=1, lower_bound=True)
         counts = {name: getattr(cost, name) for name in COUNTS}
-        other, settings = draw.other_model, self.settings
-        counts["money"] = None
-        if settings.prices is not None:
-            model, is_other = other or self.request.model, other is not None
-            counts["money"] = settings.price_of(cost, model=model, other=is_other)
+        counts["money"] = self._price_of(cost, draw.other_model)
         return RequestCost(
             role=draw.role,
             view=None if draw.view is None else draw.view.name,
-            other_model=other,
+            other_model=draw.other_model,
             replies=brought,
             **counts,
         )
 
+    def _price_of(self, cost: Cost, other_model: str | None) -> float | None:
+        """Return the price of a model's tokens, None if it is unknown."""
+        prices: Any = self.settings.prices
+        if isinstance(prices, Mapping):
+            prices = prices.get(other_model or self.request.model)
+        elif other_model is not None:
+            prices = None  # where they name no model, they are the guarded one's
+        return None if prices is None else prices.of(cost)
+
     def _money(self) -> float | None:
-        """Return the price of all requests; None if that of one is unknown."""
-        own = sum((one for one in self.costs if one.other_model is None), Cost())
-        money = [one.money for one in self.costs if one.other_model is not None]
-        money.append(self.settings.price_of(own, model=self.request.model))
-        known = [each for each in money if each is not None]
-        return sum(known) if len(known) == len(money) else None
+        """Return the price of all requests, None if that of one is unknown."""
+        total = 0.0
+        for name in dict.fromkeys([None, *(each.other_model for each in self.costs)]):
+            own = [each for each in self.costs if each.other_model == name]
+            price = self._price_of(sum(own, Cost()), name)
+            if price is None:
+                return None
+            total += price  # by model, since sums of rounded prices look odd
+        return total
 
     def assess(
         self, decision: Decision | None = None, *, withheld: bool = False
@@ -229,7 +237,6 @@ class CallState:
         """Return the record of the call as it stands."""
         reply_set, score = self.reply_set, self.score
         cost = sum(self.costs, Cost(seconds=time.monotonic() - self.started))
-        money = None if self.settings.prices is None else self._money()
         found: dict[str, Any] = {}
         if reply_set is not None and score is not None:
             found = {
@@ -252,7 +259,7 @@ class CallState:
             n_requested=self.settings.reply_set_size,
             n_used=0 if reply_set is None else len(reply_set.texts),
             reasons=tuple(self._reasons),
-            cost=replace(cost, money=money),
+            cost=replace(cost, money=self._money()),
             requests=tuple(self.costs),
             question=self.request.question,
             run_id=self.request.run_id,

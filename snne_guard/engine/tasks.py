@@ -12,6 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
 from snne_guard.engine.call import guarded_call
+from snne_guard.engine.observers import anotify
 from snne_guard.engine.protocol import (
     Draw,
     Draws,
@@ -77,7 +78,8 @@ async def _carry_out(
         except StopIteration as end:
             outcome: Outcome = end.value
     # Outside of ``with``, so that no observer waits for samples that are left behind.
-    await request.observers.anotify(outcome.assessment)
+    request.state.collect(outcome.assessment)
+    await anotify(request.settings.observers, outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error  # a generator that is being closed may not yield
     yield outcome
@@ -137,7 +139,6 @@ class _InFlight:
 
     def __init__(self, request: Request, sender: Sender) -> None:
         self._state = request.state
-        self._request = request
         self._sender = sender
         self._tasks: list[asyncio.Task[Response | Failure]] = []
 
@@ -200,4 +201,4 @@ class _InFlight:
             response = await (retries_in_task()(attempt) if draw.retry else attempt())
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome
             return Failure(error=_raised(error), attempts=attempts)
-        return with_failed(response, attempts - 1) if attempts > 1 else response
+        return with_failed(response, attempts - 1)

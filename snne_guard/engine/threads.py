@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Self
 
 from snne_guard.engine.call import guarded_call
+from snne_guard.engine.observers import notify
 from snne_guard.engine.protocol import (
     Draw,
     Draws,
@@ -73,7 +74,8 @@ def _carry_out(
         except StopIteration as end:
             outcome: Outcome = end.value
     # Outside of ``with``, so that no observer waits for samples that are left behind.
-    request.observers.notify(outcome.assessment)
+    request.state.collect(outcome.assessment)
+    notify(request.settings.observers, outcome.assessment)
     if isinstance(outcome.error, GeneratorExit):
         raise outcome.error  # a generator that is being closed may not yield
     yield outcome
@@ -111,7 +113,6 @@ class _InFlight:
         self._state = request.state
         self._sender = sender
         self._ended = threading.Event()
-        self._request = request
 
     def __enter__(self) -> Self:
         return self
@@ -187,7 +188,7 @@ class _InFlight:
             raise
         except BaseException as error:  # noqa: BLE001 - a failure is an outcome
             return Failure(error=error, attempts=attempts)
-        return with_failed(response, attempts - 1) if attempts > 1 else response
+        return with_failed(response, attempts - 1)
 
 
 def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:

@@ -18,7 +18,6 @@ from snne_guard.engine import (
     Draw,
     Failure,
     GuardState,
-    ProviderCapabilities,
     Request,
     Response,
     replay_call,
@@ -64,7 +63,7 @@ _HARMLESS = frozenset(
 )
 """Reasons that keep no answer from being accepted."""
 
-_TAKES = ProviderCapabilities(n=True, logprobs=True)
+_TAKES = frozenset({"n", "logprobs"})
 
 
 @cache
@@ -140,7 +139,7 @@ class RecordedCall:
         request = Request(
             settings=settings,
             state=self._state,
-            capabilities=_TAKES,
+            parameters=_TAKES,
             question=question,
             context=self.recording.context,
             tools_bound=self.answer.tool_calls is not None

@@ -13,25 +13,30 @@ from langchain_core.callbacks import (
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+)
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
 from snne_guard import engine
-from snne_guard.engine import Observers, Request
+from snne_guard.engine import GuardState, Request, Response, request_of
 from snne_guard.engine.tasks import in_thread
 from snne_guard.langchain.delivery import (
+    Run,
     child_config,
+    chunk_of,
     message_of,
     result_of,
     started_run,
 )
-from snne_guard.langchain.messages import as_chunk, as_message
-from snne_guard.langchain.others import asked
-from snne_guard.langchain.request import Run, engine_request
+from snne_guard.langchain.messages import as_chunk, as_message, reply_of
+from snne_guard.langchain.others import asked, check_forms
 from snne_guard.langchain.sender import LangChainSender
-from snne_guard.langchain.streams import chunk_of
 from snne_guard.langchain.structured import asking_step
 from snne_guard.langchain.wrappers import ModelTree
 from snne_guard.settings import GuardSettings
@@ -55,7 +60,6 @@ class GuardedCalls(BaseChatModel):
     shared: Frozen = Field(default=None, repr=False)
 
     _settings: GuardSettings = PrivateAttr()
-    _observers: Observers = PrivateAttr()
     _inside: ModelTree = PrivateAttr()
     _run: Run = PrivateAttr(default=None)
 
@@ -84,18 +88,30 @@ class GuardedCalls(BaseChatModel):
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models
         pairs = zip(names, self.others, strict=True)
-        others = {name: asked(each, given) for name, each in pairs} if names else {}
-        request = engine_request(
-            inside,
+        others = {name: asked(each, given) for name, each in pairs}
+        if others and self.structured is not True:
+            check_forms(inside, others)
+        run = run or self._run
+        metadata = {} if run is None else run.metadata or {}
+        human = [message for message in messages if isinstance(message, HumanMessage)]
+        drawn = None
+        if answer is not None:
+            message = as_message(answer)
+            drawn = Response(replies=(reply_of(message),), raw=message)
+        request = request_of(
             messages,
             settings=self._settings,
             state=self.shared,
-            observers=self._observers,
-            others=others,
+            question=metadata.get("snne_guard_question"),
+            last=str(human[-1].text) if human else None,
+            context=metadata.get("snne_guard_context") if context is None else context,
             structured=self.structured,
-            run=run or self._run,
-            answer=answer,
-            context=context,
+            others_retried=frozenset(
+                name for name, other in others.items() if not other.retries_itself
+            ),
+            answer=drawn,
+            run_id=None if run is None else str(run.run_id),
+            **inside.asks,
         )
         rejections = self.shared.rejections
         sender = LangChainSender(inside, messages, others=others, rejections=rejections)
@@ -227,7 +243,8 @@ class GuardedCalls(BaseChatModel):
             >>> len(seen)
             1
         """
-        return self._observers.collected()
+        state: GuardState = self.shared
+        return state.collected()
 
     def assess(
         self,

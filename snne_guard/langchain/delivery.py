@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any, Self, cast
 
-from langchain_core.callbacks import CallbackManager, CallbackManagerForLLMRun
-from langchain_core.messages import AIMessage
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForLLMRun,
+    CallbackManager,
+    CallbackManagerForLLMRun,
+)
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import (
     ensure_config,
@@ -21,8 +25,9 @@ from snne_guard.cost import Cost
 from snne_guard.engine import Outcome
 from snne_guard.langchain.errors import as_model_error
 from snne_guard.langchain.messages import as_message
-from snne_guard.langchain.request import Run
 
+Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
+"""The guard's own run, None outside a run."""
 KEY = "snne_guard"
 """Where the assessment stands in ``response_metadata``."""
 NAME = "model_name"
@@ -84,6 +89,28 @@ def result_of(message: AIMessage, outcome: Outcome, *, model: str | None) -> Cha
     update = {"response_metadata": {**metadata, KEY: record}, "usage_metadata": usage}
     whole = message.model_copy(update=update)
     return ChatResult(generations=[ChatGeneration(message=whole)])
+
+
+def chunk_of(item: ChatGenerationChunk | Outcome) -> ChatGenerationChunk:
+    """Return the chunk to deliver for one of the answer, or for the call's end.
+
+    The chunk for the end has the assessment and the usage of all draws, so the others
+    have no usage.
+    """
+    if not isinstance(item, Outcome):
+        if getattr(item.message, "usage_metadata", None) is None:
+            return item
+        plain = item.message.model_copy(update={"usage_metadata": None})
+        return item.model_copy(update={"message": plain})
+    if item.error is not None:
+        raise item.error
+    end = AIMessageChunk(
+        content="",
+        response_metadata={KEY: Record(item.assessment.to_metadata())},
+        usage_metadata=usage_of(item.assessment.own_cost),
+        chunk_position="last",
+    )
+    return ChatGenerationChunk(message=end)
 
 
 def started_run(config: RunnableConfig | None) -> tuple[Run, RunnableConfig]:

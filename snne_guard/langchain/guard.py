@@ -15,8 +15,7 @@ from pydantic import ConfigDict
 from snne_guard.checks import check_names
 from snne_guard.cost import Prices
 from snne_guard.decision import Calibration
-from snne_guard.decision.calibration import GUARD_OPTIONS
-from snne_guard.engine import GuardState, Limiter, Observers
+from snne_guard.engine import GuardState, Limiter
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.calls import Frozen, GuardedCalls
 from snne_guard.langchain.others import bound_to_each, check_others, names_of
@@ -225,43 +224,42 @@ class SNNEGuard(GuardedCalls):
         provider: Provider | None = None,
         **fields: Any,
     ) -> None:
-        options: dict[str, Any] = {
-            "n": n,
-            "threshold": threshold,
-            "calibration": calibration,
-            "on_uncertain": on_uncertain,
-            "fallback": fallback,
-            "refusal": refusal,
-            "on_error": on_error,
-            "method": method,
-            "similarity": similarity,
-            "temperature": temperature,
-            "question": question,
-            "tool_calls": tool_calls,
-            "min_replies": min_replies,
-            "schedule": schedule,
-            "timeout": timeout,
-            "sample_timeout": sample_timeout,
-            "max_concurrency": max_concurrency,
-            "sample_rate": sample_rate,
-            "prices": prices,
-            "observers": observers,
-            "self_check": self_check,
-            "views": views,
-            "spans": spans,
-            "span_threshold": span_threshold,
-            "field_threshold": field_threshold,
-            "decide_on": decide_on,
-            "context": context,
-            "min_grounded": min_grounded,
-            "grounding": grounding,
-        }
         check_names(fields, type(self).model_fields, what="option")
-        options["include_answer"] = fields.get("include_answer")
         asked = fields.get("others") or other_models or ()
-        settings = GuardSettings.given(**options, other_models=names_of(asked))
-        options |= {name: getattr(settings, name) for name in GUARD_OPTIONS}
-        if not isinstance(options["fallback"], Runnable | None):
+        settings = GuardSettings.given(
+            n=n,
+            threshold=threshold,
+            calibration=calibration,
+            on_uncertain=on_uncertain,
+            fallback=fallback,
+            refusal=refusal,
+            on_error=on_error,
+            method=method,
+            similarity=similarity,
+            temperature=temperature,
+            question=question,
+            tool_calls=tool_calls,
+            min_replies=min_replies,
+            schedule=schedule,
+            timeout=timeout,
+            sample_timeout=sample_timeout,
+            max_concurrency=max_concurrency,
+            sample_rate=sample_rate,
+            prices=prices,
+            observers=observers,
+            self_check=self_check,
+            views=views,
+            spans=spans,
+            span_threshold=span_threshold,
+            field_threshold=field_threshold,
+            decide_on=decide_on,
+            context=context,
+            min_grounded=min_grounded,
+            grounding=grounding,
+            include_answer=fields.get("include_answer"),
+            other_models=names_of(asked),
+        )
+        if not isinstance(settings.fallback, Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
@@ -269,15 +267,15 @@ class SNNEGuard(GuardedCalls):
         check_others(asked, inside)
         first = inside.targets[0].model
         tags, metadata = labels_of(guarded)
-        shared = fields.get("shared")
-        if shared is None or shared.limiter.size != max_concurrency:
-            shared = GuardState(Limiter(max_concurrency))
+        shared = fields.get("shared") or GuardState(Limiter(max_concurrency))
+        if shared.limiter.size != max_concurrency:
+            shared = shared.limited(max_concurrency)
         values = {
             # Taken from the guarded model unless given.
             "profile": getattr(first, "profile", None),
             "output_version": getattr(first, "output_version", None),
             **fields,
-            **options,
+            **settings.options(),
             "guarded": guarded,
             # So that a run of the guard is found like one of the model.
             "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
@@ -285,13 +283,11 @@ class SNNEGuard(GuardedCalls):
             "other_models": tuple(other_models or ()),
             "others": asked,
             "provider": provider,
-            "calibration": settings.calibration,
             "cache": False,  # a cached assessment would describe other draws
             "shared": shared,
         }
         super().__init__(**values)
         self._settings = settings
-        self._observers = Observers(settings.observers, lists=shared.lists)
         self._inside = inside
         settings.check_calibration({**inside.answer_settings, **inside.named})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from snne_guard.engine import answer_settings, may_act
+from snne_guard.engine import answer_settings, asks_for_schema, may_act
 from snne_guard.engine.vocabulary import LIMITS
 from snne_guard.errors import ConfigurationError
 from snne_guard.langchain.wrappers import ChatRunnable, ModelTree, rebuild
@@ -75,6 +75,27 @@ def bound_to_each(
             msg = f"the other model {name!r} cannot be bound to this: {error!r}"
             raise ConfigurationError(msg) from error
     return bound
+
+
+def check_forms(guarded: ModelTree, others: Mapping[str, ModelTree]) -> None:
+    """Refuse other models that are not asked for the guarded one's form of answer.
+
+    Raises:
+        ConfigurationError: One lacks the tools or the schema of the model.
+    """
+    forms: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+        "tools": lambda level: level.get("tools"),
+        "schema": asks_for_schema,
+    }
+    for name, other in others.items():
+        for form, is_asked in forms.items():
+            if any(map(is_asked, guarded.levels)) > any(map(is_asked, other.levels)):
+                msg = (
+                    f"the other model {name!r} has no {form}, and the guarded one has: "
+                    "bind it by bind_tools or with_structured_output of the guard, or "
+                    "to both models; in create_agent, ask for a schema by ToolStrategy"
+                )
+                raise ConfigurationError(msg)
 
 
 def asked(model: ChatRunnable, options: Mapping[str, Any]) -> ModelTree:

@@ -1,6 +1,6 @@
-"""What the engine is asked in a call, and what a draw of it asks of the model.
+"""What a draw asks of a model.
 
-A model is asked by a copy with options of the call: the user's own is never changed.
+It is asked by a copy with options of the call: the user's own is never changed.
 """
 
 from __future__ import annotations
@@ -9,103 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForLLMRun,
-    CallbackManagerForLLMRun,
-)
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from snne_guard.engine import (
-    Draw,
-    GuardState,
-    Observers,
-    Request,
-    Response,
-    asks_for_schema,
-    options_for,
-    request_of,
-)
+from snne_guard.engine import Draw, options_for
 from snne_guard.engine.options import narrows
 from snne_guard.engine.protocol import TOP_LOGPROBS
 from snne_guard.engine.reading import strings_in
 from snne_guard.engine.vocabulary import FIELDS, STREAMS
-from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.messages import as_message, reply_of
 from snne_guard.langchain.providers import FOR_TRACERS, Provider
-from snne_guard.langchain.wrappers import ModelTree, Target
-from snne_guard.settings import GuardSettings
-
-Run = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None
-"""The guard's own run, None outside a run."""
-
-
-# -- Of the engine ---------------------------------------------------------------------
-
-
-def engine_request(
-    inside: ModelTree,
-    messages: list[BaseMessage],
-    *,
-    settings: GuardSettings,
-    state: GuardState,
-    observers: Observers,
-    others: Mapping[str, ModelTree],
-    structured: bool | frozenset[str] = False,
-    run: Run = None,
-    answer: AIMessage | str | None = None,
-    context: Any = None,
-) -> Request:
-    """Return the engine's request for one call.
-
-    Raises:
-        ConfigurationError: Another model lacks the tools or the schema of the model.
-    """
-    metadata = {} if run is None else run.metadata or {}
-    for name, other in others.items():
-        lacks = structured is not True and _lacking(inside.levels, other.levels)
-        if lacks:
-            msg = (
-                f"the other model {name!r} has no {lacks[0]}, and the guarded one has: "
-                "bind it by bind_tools or with_structured_output of the guard, or to "
-                "both models; in create_agent, ask for a schema by ToolStrategy"
-            )
-            raise ConfigurationError(msg)
-    human = [message for message in messages if isinstance(message, HumanMessage)]
-    drawn = None
-    if answer is not None:
-        given = as_message(answer)
-        drawn = Response(replies=(reply_of(given),), raw=given)
-    return request_of(
-        messages,
-        settings=settings,
-        state=state,
-        question=metadata.get("snne_guard_question"),
-        last=str(human[-1].text) if human else None,
-        context=metadata.get("snne_guard_context") if context is None else context,
-        structured=structured,
-        others_retried=frozenset(
-            name for name, other in others.items() if not other.retries_itself
-        ),
-        answer=drawn,
-        observers=observers,
-        run_id=None if run is None else str(run.run_id),
-        **inside.asks,
-    )
-
-
-def _lacking(
-    levels: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """Return the options bound to the guarded model and not to the other one."""
-    tools = [any(level.get("tools") for level in each) for each in (levels, others)]
-    schema = [any(map(asks_for_schema, each)) for each in (levels, others)]
-    found = {"tools": tools, "schema": schema}
-    return [name for name, has in found.items() if has == [True, False]]
-
-
-# -- Of the model ----------------------------------------------------------------------
+from snne_guard.langchain.wrappers import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

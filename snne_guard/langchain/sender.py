@@ -29,6 +29,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langsmith.run_helpers import tracing_context
 
 from snne_guard.engine import Draw, NoReplyError, Response, read_cost
+from snne_guard.engine.protocol import with_failed
 from snne_guard.engine.rejections import (
     Rejections,
     Steps,
@@ -154,13 +155,14 @@ class LangChainSender:
         if first is None:
             raise NoReplyError
         usage = getattr(first, "usage_metadata", None)
-        response = Response(
+        read = Response(
             replies=tuple(replies),
-            cost=read_cost(replies, usage, failed=failed),
+            cost=read_cost(replies, usage),
             temperature_set=request.temperature_set,
             rejected=request.rejected,
             greedy=request.provider.greedy and not request.temperature_set,
         )
+        response = with_failed(read, failed)
         if request.draw.role == "self_check":
             form = form_of(request.draw.turns[-1])
             p_correct = read_self_check(replies[0], logprob_entries(first), form=form)

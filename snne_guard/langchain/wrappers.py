@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableWithFall
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
 
-from snne_guard.engine import ProviderCapabilities, answer_settings
+from snne_guard.engine import answer_settings
 from snne_guard.engine.options import asked_of, option_key
 from snne_guard.engine.rejections import Steps, Wait
 from snne_guard.errors import ConfigurationError
@@ -135,10 +135,9 @@ class ModelTree:
         return inside
 
     @property
-    def capabilities(self) -> ProviderCapabilities:
-        """What can be asked of every model."""
-        taken = frozenset.intersection(*(each.parameters for each in self.targets))
-        return ProviderCapabilities(n="n" in taken, logprobs="logprobs" in taken)
+    def parameters(self) -> frozenset[str]:
+        """The parameters that every model takes, as far as is known beforehand."""
+        return frozenset.intersection(*(each.parameters for each in self.targets))
 
     @property
     def levels(self) -> list[Mapping[str, Any]]:
@@ -150,15 +149,11 @@ class ModelTree:
     def answer_settings(self) -> dict[str, Any]:
         """What the answer is drawn with, as far as all models agree on it."""
         first, *others = [target.answer_settings for target in self.targets]
-        return (
-            first
-            if not others
-            else {
-                name: value
-                for name, value in first.items()
-                if all((name, value) in other.items() for other in others)
-            }
-        )
+        return {
+            name: value
+            for name, value in first.items()
+            if all((name, value) in other.items() for other in others)
+        }
 
     @property
     def named(self) -> dict[str, Any]:
@@ -180,7 +175,7 @@ class ModelTree:
         """What models and options say of a call, as fields of a ``Request``."""
         levels = self.levels
         return {
-            "capabilities": self.capabilities,
+            "parameters": self.parameters,
             "keys": tuple(target.key for target in self.targets),
             "tools_bound": any(level.get("tools") for level in levels),
             "retry": not self.retries_itself,

@@ -11,8 +11,6 @@ from typing import Any
 from snne_guard import engine
 from snne_guard.engine import (
     GuardState,
-    Observers,
-    ProviderCapabilities,
     Request,
     Response,
     read_reply,
@@ -43,7 +41,6 @@ class _Guard:
     client: Any
     settings: GuardSettings
     state: GuardState
-    observers: Observers
     refusal_as: RefusalAs = "content"
     others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -51,7 +48,7 @@ class _Guard:
         self, request: ApiRequest, answer: str | None = None
     ) -> tuple[Request, OpenAISender]:
         """Return the engine's request and its sender, for a driver."""
-        state, body, taken = self.state, request.body, request.api.parameters
+        state, body = self.state, request.body
         given = None
         if answer is not None:
             given = Response(replies=(read_reply(text=answer, finish_reason="stop"),))
@@ -66,9 +63,7 @@ class _Guard:
             last=request.question,
             context=request.context,
             answer_settings=request.answer_settings,
-            capabilities=ProviderCapabilities(
-                n="n" in taken, logprobs="logprobs" in taken
-            ),
+            parameters=request.api.parameters,
             keys=(sender.key,),
             tools_bound=bool(body.get("tools") or body.get("functions")),
             retry=not self.client.max_retries,  # one layer retries
@@ -79,7 +74,6 @@ class _Guard:
             ),
             model=request.model,
             answer=given,
-            observers=self.observers,
             **asked_of([body]),
         )
         return engine_request, sender

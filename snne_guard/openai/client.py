@@ -12,15 +12,14 @@ from typing import Any, Self, Unpack, get_args, overload
 import openai
 
 from snne_guard.checks import check_choice
-from snne_guard.engine import GuardState, Limiter, Observers
+from snne_guard.engine import GuardState, Limiter
 from snne_guard.errors import ConfigurationError
-from snne_guard.guard_options import GuardOptions
 from snne_guard.openai.apis import ApiObject
 from snne_guard.openai.calls import AsyncClientGuard, ClientGuard
 from snne_guard.openai.delivery import RefusalAs
 from snne_guard.openai.other_models import OtherModel, clients_of
 from snne_guard.openai.request import ApiRequest, guarded_request
-from snne_guard.settings import GuardSettings
+from snne_guard.settings import GuardOptions, GuardSettings
 from snne_guard.types import Assessment
 
 
@@ -74,7 +73,7 @@ class _Guarded:
             >>> seen
             []
         """
-        return self._snne_guard.observers.collected()
+        return self._snne_guard.state.collected()
 
     def _snne_assess(self, answer: str | None, request: Mapping[str, Any]) -> ApiObject:
         """Call ``create`` of a client that assesses where this one answers."""
@@ -185,16 +184,16 @@ def guard_client(
     check_choice(refusal_as, get_args(RefusalAs), what="refusal_as")
     given: dict[str, Any] = {**options}
     others = clients_of(given.pop("other_models", None) or (), client)
-    settings = GuardSettings.given(**given, other_models=[*others])
+    names = [name for name, _ in others]
+    settings = GuardSettings.given(**given, other_models=names)
     settings.check_calibration({})
     kind = AsyncClientGuard if isinstance(client, openai.AsyncOpenAI) else ClientGuard
     guard = kind(
         client=client,
         settings=settings,
         state=GuardState(Limiter(settings.max_concurrency)),
-        observers=Observers(settings.observers),
         refusal_as=refusal_as,
-        others=others,
+        others=dict(others),
     )
     guarded: GuardedOpenAI | AsyncGuardedOpenAI = _guarded_client(guard)
     return guarded

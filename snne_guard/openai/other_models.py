@@ -39,23 +39,23 @@ class OtherModel:
     model: str
 
 
-def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, Any]:  # noqa: ANN401 - of either kind
-    """Return the client of each other model by its name; None: the guarded one's.
+def clients_of(
+    others: Iterable[str | OtherModel],
+    client: Any,  # noqa: ANN401 - of either kind
+    /,
+) -> list[tuple[str, Any]]:
+    """Return name and client of each other model; None: the guarded one's.
 
     Raises:
-        ConfigurationError: Something is neither a name nor an ``OtherModel``, a client
-            is not of the guarded one's kind, two models have one name, or one has tools
-            that run at its provider.
+        ConfigurationError: A client is not of the guarded one's kind, or a model has
+            tools that run at its provider.
     """
     tasks = isinstance(client, openai.AsyncOpenAI)
     kind = openai.AsyncOpenAI if tasks else openai.OpenAI
-    found: dict[str, Any] = {}
+    found: list[tuple[str, Any]] = []
     for given in others:
         own = given.client if isinstance(given, OtherModel) else None
         name: Any = given.model if isinstance(given, OtherModel) else given
-        if not isinstance(name, str):
-            msg = f"expected the name of another model, got {type(name).__name__}"
-            raise ConfigurationError(msg)
         if may_act({"model": name}):
             msg = (
                 f"the other model {name!r} has tools that run at its provider, so that "
@@ -69,10 +69,7 @@ def clients_of(others: Iterable[str | OtherModel], client: Any, /) -> dict[str, 
                 f" as the guarded one is, and bare, got {type(own).__name__}"
             )
             raise ConfigurationError(msg)
-        if name in found:
-            msg = f"expected other models of different names, got {name!r} twice"
-            raise ConfigurationError(msg)
-        found[name] = own
+        found.append((name, own))
     return found
 
 

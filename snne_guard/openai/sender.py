@@ -47,6 +47,8 @@ class OpenAISender:
         self._request = request
         self._api = request.api
         self._rejections = rejections
+        # Under which is remembered what the server rejects of such a request.
+        self.key: Hashable = (str(client.base_url), request.key)
         self._streamed_parts: list[dict[str, Any]] = []
         self._failed_before_stream = 0
 
@@ -86,11 +88,6 @@ class OpenAISender:
 
     # -- Requests ----------------------------------------------------------------------
 
-    @property
-    def key(self) -> Hashable:
-        """Under which is remembered what the server rejects of such a request."""
-        return str(self._client.base_url), self._request.key
-
     def _steps(self, draw: Draw) -> Steps[tuple[ApiRequest, Any]]:
         make = partial(self._request_for, draw)
         return without_rejected(make, self._rejections, self.key)
@@ -104,13 +101,13 @@ class OpenAISender:
         refused = request.optional & left_out  # by another model
         body = {k: v for k, v in request.body.items() if k not in refused}
         answer = draw.role == "answer"
-        taken = api.parameters - left_out
+        wanted = draw.added(api.parameters)
+        added = wanted - left_out
         if answer and api.with_logprobs(body) == body:
-            taken -= {"logprobs"}  # the user's own, which stay
-        added = draw.added(taken)
+            added -= {"logprobs"}  # the user's own, which stay
         noted: Any = {
             "optional": added | (request.optional - refused),
-            "rejected": draw.added(api.parameters) & left_out,
+            "rejected": wanted & left_out,
         }
         temperature = draw.temperature if "temperature" in added else None
         if draw.view is not None or draw.turns:

@@ -11,7 +11,13 @@ options that are out of range ConfigurationError; rounding errors are clipped.
 
 from snne_guard.scorers.method import Method
 from snne_guard.scorers.nearest_neighbor import bounds, snne, uncertainty, wsnne
-from snne_guard.scorers.scoring import METHODS, Inputs, resolve_method, score
+from snne_guard.scorers.scoring import (
+    METHODS,
+    Inputs,
+    resolve_method,
+    score,
+    score_replies,
+)
 
 __all__ = [
     "METHODS",
@@ -20,6 +26,7 @@ __all__ = [
     "bounds",
     "resolve_method",
     "score",
+    "score_replies",
     "snne",
     "uncertainty",
     "wsnne",

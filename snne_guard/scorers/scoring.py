@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeGuard
 
@@ -337,46 +338,66 @@ def score(
     complete = bool(have) and all(have)
     if method == "auto" and any(have) and not complete:
         reasons.append("logprobs_missing")
+    unreadable = include_answer and 0 not in visible
+    if unreadable:
+        visible, known = [], []
     chosen = resolve_method(method, logprobs=complete)
     wanted = chosen.default_similarity if similarity is None else similarity
-    name, compare = resolve_similarity(wanted)
-    chosen.check_similarity(compare, name=name)
-    value, u, matrix = math.inf, None, None
-    if include_answer and 0 not in visible:
-        visible, reasons = [], ["answer_unreadable"]
-    elif not visible:
-        reasons.append("too_few_samples")
-    else:
+    scored = score_replies(
+        [texts[place] for place in visible],
+        method=chosen,
+        similarity=resolve_similarity(wanted),
+        question=question,
+        token_logprobs=known,
+        tau=tau,
+        include_answer=include_answer,
+    )
+    noted = ("answer_unreadable",) if unreadable else (*reasons, *scored.reasons)
+    scored = replace(scored, reasons=noted)
+    return scored if p_correct is None else SelfCheck().applied(scored, p_correct)
+
+
+def score_replies(
+    texts: Sequence[str],
+    *,
+    method: Method,
+    similarity: tuple[str, Similarity],
+    question: str | None,
+    token_logprobs: TokenLogprobs,
+    include_answer: bool,
+    tau: float = 1.0,
+) -> Score:
+    """Score texts that can all be compared, by a name and its similarity."""
+    name, compare = similarity
+    method.check_similarity(compare, name=name)
+    n, value, u, matrix = len(texts), math.inf, None, None
+    if texts:
         inputs = Inputs(
-            [texts[place] for place in visible],
+            texts,
             similarity=compare,
             name=name,
             question=question,
-            token_logprobs=known,
+            token_logprobs=token_logprobs,
             tau=tau,
             answer="included" if include_answer else "absent",
         )
-        value = chosen.compute(inputs)
-        u = chosen.uncertainty(value, len(visible), tau=tau)
-        if math.isnan(value) or not (u is None or 0 <= u <= 1):
-            msg = (
-                "expected a number with u in [0, 1] from method "
-                f"{chosen.name!r}, got {value} with {u}"
-            )
-            raise InputError(msg)
-        if u is None:
-            one = len(visible) == 1
-            reasons.append("too_few_samples" if one else "scoring_failed")
-        matrix = inputs.matrix
-    scored = Score(
+        value, matrix = method.compute(inputs), inputs.matrix
+        u = method.uncertainty(value, n, tau=tau)
+    if math.isnan(value) or not (u is None or 0 <= u <= 1):
+        msg = (
+            "expected a number with u in [0, 1] from method "
+            f"{method.name!r}, got {value} with {u}"
+        )
+        raise InputError(msg)
+    why = "scoring_failed" if n > 1 else "too_few_samples"
+    return Score(
         value=value,
         uncertainty=u,
-        method=chosen.name,
-        similarity=name if chosen.compares_answers else None,
+        method=method.name,
+        similarity=name if method.compares_answers else None,
         tau=tau,
-        n=len(visible),
+        n=n,
         disagreement=u,
-        reasons=(*reasons,),
+        reasons=(why,) if u is None else (),
         matrix=matrix,
     )
-    return scored if p_correct is None else SelfCheck().applied(scored, p_correct)

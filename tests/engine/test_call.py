@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from snne_guard.engine import Draw, GuardState, Outcome, ProviderCapabilities, Request
+from snne_guard.engine import Draw, GuardState, Outcome, Request
 from snne_guard.engine.call import guarded_call
 from snne_guard.engine.protocol import Call, Work
 from snne_guard.errors import MissingExtraError
@@ -29,14 +29,12 @@ APART = ["Rome", "Oslo", "Bern", "Lima"]
 KEY = "a model"
 
 
-def request(
-    *, n: bool = False, logprobs: bool = False, state: GuardState | None = None
-) -> Request:
-    """Return a request to a provider that takes ``n`` or gives log-probabilities."""
+def request(*takes: str, state: GuardState | None = None) -> Request:
+    """Return a request to a provider that takes some parameters."""
     return Request(
         settings=GuardSettings(),
         state=state or GuardState(),
-        capabilities=ProviderCapabilities(n=n, logprobs=logprobs),
+        parameters=frozenset(takes),
         keys=(KEY,),
         question="Where?",
     )
@@ -76,15 +74,15 @@ def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
 
 def test_an_ignored_n_is_remembered() -> None:
     state = GuardState()
-    outcome = feed(request(n=True, state=state), lambda *_: "Paris", per_request=1)
+    outcome = feed(request("n", state=state), lambda *_: "Paris", per_request=1)
     assert outcome.assessment.n_used == 5
-    later = guarded_call(request(n=True, state=state))
+    later = guarded_call(request("n", state=state))
     assert [draw.n for draw in draws_of(later)] == [1, 1, 1, 1, 1]
 
 
 def test_what_another_call_learns_meanwhile_loses_no_samples() -> None:
     state = GuardState()
-    call = guarded_call(request(n=True, state=state))
+    call = guarded_call(request("n", state=state))
     assert [draw.n for draw in draws_of(call)] == [1, 4]
     state.rejections.learn(KEY, {"n"})
     assert len(draws_of(call, [response("Paris"), response("Paris")])) == 3
@@ -112,7 +110,7 @@ def likely(text: str) -> Reply:
 
 
 def test_each_call_takes_wsnne_where_it_has_log_probabilities() -> None:
-    asking = request(logprobs=True)
+    asking = request("logprobs")
     samples = [likely("Paris"), likely("Paris"), likely("Lyon"), likely("Paris")]
     for _ in range(2):
         assert assess(asking, likely("Paris"), samples).method == "wsnne"
@@ -122,7 +120,7 @@ def test_each_call_takes_wsnne_where_it_has_log_probabilities() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "wsnne"])
 def test_what_is_known_to_be_rejected_is_said_each_time(method: str) -> None:
-    asking = replace(request(logprobs=True), settings=GuardSettings(method=method))
+    asking = replace(request("logprobs"), settings=GuardSettings(method=method))
     asking.state.rejections.learn(KEY, {"logprobs"})
     assert not any(draw.logprobs for draw in draws_of(guarded_call(asking)))
     for _ in range(2):
@@ -143,7 +141,7 @@ def test_a_similarity_does_the_same_by_its_name_and_as_a_function(name: str) -> 
 
 
 def test_calls_of_tools_miss_no_log_probabilities() -> None:
-    asking = replace(request(logprobs=True), structured=True)
+    asking = replace(request("logprobs"), structured=True)
     found = assess(asking, calling(1), [calling(1)] * 4)
     assert (found.method, found.reasons) == ("snne", ("no_threshold",))
 
@@ -160,7 +158,7 @@ def test_what_is_missing_to_compare_answers_is_logged(
 
 
 def test_one_reply_without_log_probabilities_settles_nothing() -> None:
-    asking = request(logprobs=True)
+    asking = request("logprobs")
     samples = [likely("Paris"), reply("Paris"), likely("Paris"), likely("Paris")]
     assert assess(asking, likely("Paris"), samples).method == "snne"
     assert all(draw.logprobs for draw in draws_of(guarded_call(asking)))

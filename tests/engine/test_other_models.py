@@ -14,7 +14,6 @@ from snne_guard.engine import (
     Draw,
     GuardState,
     Outcome,
-    ProviderCapabilities,
     Request,
     Response,
     arun,
@@ -32,18 +31,12 @@ from tests.support.senders import Scripted, ScriptedSender, feed, response
 KEY = "a model"
 
 
-def asking(
-    *,
-    several: bool = False,
-    logprobs: bool = False,
-    names: Any = ("b",),
-    **options: Any,
-) -> Request:
+def asking(*takes: str, names: Any = ("b",), **options: Any) -> Request:
     """Return a request of a guard with other models."""
     return Request(
         settings=GuardSettings(other_models=names, **options),
         state=GuardState(),
-        capabilities=ProviderCapabilities(n=several, logprobs=logprobs),
+        parameters=frozenset(takes),
         keys=(KEY,),
         question="Where?",
         model="a",
@@ -78,7 +71,7 @@ PARIS: list[Scripted] = ["Paris"] * 9
 
 
 def test_each_other_model_draws_one_sample_at_its_own_settings() -> None:
-    first = next(guarded_call(asking(several=True, names=["b", "c"])))
+    first = next(guarded_call(asking("n", names=["b", "c"])))
     assert isinstance(first, tuple)
     assert [(draw.role, draw.n, draw.other_model) for draw in first] == [
         ("answer", 1, None),
@@ -90,7 +83,7 @@ def test_each_other_model_draws_one_sample_at_its_own_settings() -> None:
 
 
 def test_the_guard_pays_for_n_replies_in_all() -> None:
-    found = assess(asking(self_check=True, several=True), PARIS, {"b": "Paris"})
+    found = assess(asking("n", self_check=True), PARIS, {"b": "Paris"})
     assert [one.other_model for one in found.samples] == [None, None, "b"]
     assert (found.n_requested, found.n_used) == (4, 4)
     assert sum(one.replies for one in found.requests) == 5
@@ -149,11 +142,11 @@ def likely(text: str, **fields: Any) -> Reply:
 
 def test_more_than_one_model_is_scored_by_snne() -> None:
     own: list[Scripted] = [likely("Paris")] * 9
-    found = assess(asking(logprobs=True), own, {"b": likely("Paris")})
+    found = assess(asking("logprobs"), own, {"b": likely("Paris")})
     assert found.method == "snne"
     assert found.reasons == ("no_threshold",)  # no log-probabilities are missed
-    assert assess(asking(logprobs=True), own, {"b": "Paris"}).reasons == found.reasons
-    first = next(guarded_call(asking(logprobs=True)))
+    assert assess(asking("logprobs"), own, {"b": "Paris"}).reasons == found.reasons
+    first = next(guarded_call(asking("logprobs")))
     assert isinstance(first, tuple)
     # The model's own are asked for: they tell of a cache.
     assert [draw.logprobs for draw in first] == [True] * 4 + [False]
@@ -173,10 +166,10 @@ def test_a_cache_is_looked_for_among_own_samples_alone() -> None:
     tale = "A long tale"
     rare = Reply(text=tale, token_logprobs=(-9.0,) * 3, finish_reason="stop")
     fresh: list[Scripted] = [rare, *map(likely, ("One", "Two", "Three"))]
-    found = assess(asking(logprobs=True), fresh, {"b": rare})
+    found = assess(asking("logprobs"), fresh, {"b": rare})
     assert "suspect_agreement" not in found.reasons
     own: list[Scripted] = [likely("One"), rare, rare, rare]
-    again = assess(asking(logprobs=True), own, {"b": likely("One")})
+    again = assess(asking("logprobs"), own, {"b": likely("One")})
     assert (again.score, "suspect_agreement" in again.reasons) == (None, True)
 
 
@@ -217,9 +210,9 @@ FAULTS: dict[str, Scripted] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-@pytest.mark.parametrize("several", [True, False])
-def test_one_that_fails_is_one_reply_less(fault: Scripted, several: bool) -> None:
-    request = asking(names=["b", "c"], several=several, threshold=0.9)
+@pytest.mark.parametrize("takes", [["n"], []])
+def test_one_that_fails_is_one_reply_less(fault: Scripted, takes: list[str]) -> None:
+    request = asking(*takes, names=["b", "c"], threshold=0.9)
     found = assess(request, PARIS, {"b": fault, "c": "Paris"})
     assert found.reasons == ("other_model_failed",)
     assert (found.n_requested, found.n_used) == (5, 4)
@@ -233,7 +226,7 @@ def test_one_that_fails_is_one_reply_less(fault: Scripted, several: bool) -> Non
 
 
 def test_its_failure_keeps_no_own_sample_from_being_asked_for_again() -> None:
-    request = asking(several=True)
+    request = asking("n")
 
     def script(draw: Draw, place: int) -> Scripted:
         del place

@@ -10,8 +10,6 @@ import pytest
 
 from snne_guard.engine import (
     GuardState,
-    Observers,
-    ProviderCapabilities,
     Request,
     Response,
     replay_call,
@@ -29,8 +27,7 @@ def asking(**options: Any) -> Request:
     return Request(
         settings=settings,
         state=GuardState(),
-        capabilities=ProviderCapabilities(n=True),
-        observers=Observers(settings.observers),
+        parameters=frozenset({"n"}),
     )
 
 
@@ -54,7 +51,7 @@ def test_a_replay_ends_as_the_call_does_that_is_sent() -> None:
         return "Paris" if draw.role == "answer" else next(texts)
 
     request = asking(threshold=0.1, on_uncertain="refuse")
-    alone = replace(request, capabilities=ProviderCapabilities())
+    alone = replace(request, parameters=frozenset())
     sent = run(alone, ScriptedSender(script))
     again = replay_call(request, recorded)
     assert again.delivery == sent.delivery == "refusal"

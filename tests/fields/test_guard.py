@@ -364,10 +364,11 @@ def test_assessments_are_collected_for_a_guard_and_its_copies_alone() -> None:
         guard, other = guarded_chat(server), guarded_chat(server)
         with guard.assessments() as seen, guard.assessments() as again:
             guard.model_copy(update={"n": 3}).invoke("Where?")
+            guard.model_copy(update={"max_concurrency": 2}).invoke("Where?")
             guard.with_structured_output(City).invoke("Where?")
             other.invoke("Where?")
         guard.invoke("Where?")
-    assert len(seen) == 2
+    assert len(seen) == 3
     assert again == seen
 
 

@@ -46,7 +46,9 @@ Reply = str | ModelResponse
 Asked = list[dict[str, Any]]
 
 
-def scripted(answer: Reply, *samples: Reply, asked: Asked | None = None) -> Any:
+def scripted(
+    answer: Reply, *samples: Reply, asked: Asked | None = None, name: str = "scripted"
+) -> Any:
     """Answer with one reply; give each sample the next of the others."""
     others: Iterator[Reply] = cycle(samples or (answer,))
 
@@ -59,7 +61,7 @@ def scripted(answer: Reply, *samples: Reply, asked: Asked | None = None) -> Any:
             return ModelResponse(parts=[TextPart(given)], finish_reason="stop")
         return given
 
-    return FunctionModel(reply, model_name="scripted")
+    return FunctionModel(reply, model_name=name)
 
 
 def responding(*parts: ModelResponsePart, **fields: Any) -> ModelResponse:
@@ -274,6 +276,8 @@ async def test_an_answer_that_calls_a_tool_passes_unscored() -> None:
     [
         (ModelRequestParameters(native_tools=[WebSearchTool()]), {}),
         (ModelRequestParameters(), {"openai_conversation_id": "conv_1"}),
+        (ModelRequestParameters(), {"openrouter_preset": "p"}),
+        (ModelRequestParameters(), {"extra_body": {"plugins": [{"id": "web"}]}}),
     ],
 )
 async def test_no_sample_is_drawn_where_it_would_act_at_the_provider(
@@ -284,6 +288,18 @@ async def test_no_sample_is_drawn_where_it_would_act_at_the_provider(
     response = await guarded.request([], settings, params)
     assert len(asked) == 1
     assert "side_effects" in (response.metadata or {})["snne_guard"]["reasons"]
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, WrapperModel, FallbackModel])
+async def test_a_model_that_searches_by_itself_draws_no_sample(
+    wrap: Callable[[Any], Any],
+) -> None:
+    asked = Asked()
+    model = scripted("Paris", asked=asked, name="gpt-4o-search-preview")
+    record = record_of(await Agent(GuardedModel(wrap(model))).run(QUESTION))
+    assert (len(asked), record["reasons"][0]) == (1, "side_effects")
+    with pytest.raises(ConfigurationError, match="act on the world"):
+        GuardedModel(scripted("Paris"), other_models=[wrap(model)])
 
 
 @pytest.mark.parametrize("wrap", [lambda model: model, WrapperModel, FallbackModel])
@@ -350,6 +366,23 @@ async def test_a_rejected_temperature_is_left_out_and_remembered() -> None:
         sent.append(len(asked))
         asked.clear()
     assert sent[0] > sent[1] == 3
+
+
+async def test_samples_that_may_be_greedy_mean_nothing() -> None:
+    async def reply(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        settings: Any = info.model_settings or {}
+        if settings.get("temperature", 0) > 0.9:
+            said = {"message": "temperature must be below 0.9", "code": None}
+            raise ModelHTTPError(400, "scripted", said)
+        return ModelResponse(parts=[TextPart("Paris")], finish_reason="stop")
+
+    model = FunctionModel(reply, model_name="scripted")
+    agent = Agent(GuardedModel(model, n=3, threshold=0.4))
+    settings = ModelSettings(temperature=0.2)
+    for _ in range(2):
+        record = record_of(await agent.run(QUESTION, model_settings=settings))
+        assert (record["decision"], record["uncertainty"]) == ("flag", None)
+        assert "greedy_samples" in record["reasons"]
 
 
 async def test_an_error_that_quotes_the_question_teaches_nothing() -> None:

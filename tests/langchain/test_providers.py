@@ -10,7 +10,6 @@ from langchain_core.language_models import FakeListChatModel
 from pydantic import Field
 
 from snne_guard import SNNEGuard
-from snne_guard.engine import ProviderCapabilities
 from snne_guard.langchain.providers import PROVIDERS, Provider
 from snne_guard.langchain.wrappers import ModelTree
 from tests.langchain.support import metadata_of
@@ -50,7 +49,7 @@ def test_every_row_names_a_class_that_is_there(name: str) -> None:
 
 def test_a_class_in_no_row_is_asked_in_the_safe_way() -> None:
     model = FakeListChatModel(responses=["x"])
-    assert ModelTree(model).capabilities == ProviderCapabilities()
+    assert not ModelTree(model).parameters
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ def test_a_row_of_the_users_own_comes_first(
 
 def test_a_row_of_the_users_own_leaves_other_classes_alone() -> None:
     row = Provider(classes=("tests.Mild",), n="num_replies")
-    assert not ModelTree(Heated(responses=["x"]), provider=row).capabilities.n
+    assert "n" not in ModelTree(Heated(responses=["x"]), provider=row).parameters
 
 
 def test_rejections_are_kept_for_a_model_by_its_name() -> None:

@@ -222,9 +222,9 @@ def test_the_guarded_model_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     ("others", "message"),
     [
-        ([3], "expected the name of another model, got int"),
-        (["a", "a"], "different names, got 'a' twice"),
-        (["a", OtherModel(SYNC, "a")], "different names, got 'a' twice"),
+        ([3], "name of another model to be str, got int"),
+        (["a", "a"], "different names, got a, a"),
+        (["a", OtherModel(SYNC, "a")], "different names, got a, a"),
         ([OtherModel(openai.AsyncOpenAI(api_key="x"), "a")], "got AsyncOpenAI"),
         ([OtherModel(guard_client(SYNC), "a")], "and bare, got GuardedOpenAI"),
         ([OtherModel("client", "a")], "to be OpenAI .*got str"),

@@ -133,7 +133,7 @@ def test_nothing_of_the_process_reaches_another_upstream(
         ({"upstream": "ftp://a/v1", "model": "a"}, "upstream"),
         ({"upstream": "http://a/v1", "model": "a", "keys": "A"}, "keys"),
         ({"upstream": "http://a/v1", "model": "a", "key": "NONE"}, "variable NONE"),
-        (["a"], "expected the name of another model, got list"),
+        (["a"], "name of another model to be str, got list"),
     ],
 )
 def test_another_model_that_makes_no_sense_is_refused(other: Any, message: str) -> None:
