@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.letters import capital_labels, lone_letters
 from snne_guard.similarity.lexical import (
     ALMOST_ONE,
     characters,
@@ -19,8 +17,7 @@ from snne_guard.similarity.lexical import (
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.symbols import RUN, notation, symbols_in
-from snne_guard.similarity.tokens import is_plain, unicode_tokens
+from snne_guard.similarity.tokens import is_plain, notation, unicode_tokens
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -29,29 +26,46 @@ LONG_QUESTION = 1_000
 answer from, whose words must count in full."""
 
 CONTENT_WEIGHT = 5_000
-"""The order of words is compared up to this weight, some 5,000 words of a long answer.
+"""The order of words is compared up to this weight, some 3,000 words of a long answer.
 After it common words count in any order, which keeps time linear."""
 
 ASKED = 2
 """Weight of a word of the question."""
 
-OTHER_SYMBOL = 0.2
-"""Most that two texts are alike which have the same words and another symbol."""
-
-SAME_WORDS = 0.9
-"""Least that two texts are alike which differ in marks of prose alone."""
+OTHER_SIGN = 0.2
+"""Most that two texts are alike which have the same words and another sign."""
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
 _KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _MANY, _COARSE = 200, 8  # with more tokens in a pair weights are divided, for speed
 _Words = frozenset[str]
 _NONE = _Words()
 
 _CAPITALS = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _ASCII_CAPITALS = re.compile("[A-Z][A-Za-z]*+")
+_RUN = re.compile(r"[^\W_]+")
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz").union(
+    [word for word in FUNCTION_WORDS if len(word) == 1]
+)
+# A lone letter that is what was asked for, and no word: behind a digit, at the end of a
+# clause, before a verb, behind a noun that no article follows; or a capital.
+_LETTER = r"([^\W\d_])(?![\w'\u2019])"
+_LONE = re.compile(
+    rf"""\d{_LETTER}
+      | \b(?i:appendix|block|category|choice|class|exit|factor|gate|hepatitis|influenza
+            |letter|option|platform|section|size|team|terminal|variant|vitamin|zone)
+        \W{{1,3}}(?:(?:is|was|of)\W{{1,3}})?{_LETTER}
+      | \b(?i:answer|case|figure|grade|group|key|line|part|plan|room|step|table|type)
+        \W{{1,3}}(?:(?:is|was|of)\W{{1,3}})?(?![aAiI]){_LETTER}
+      | (?<![^\W_])(?<!['\u2019]){_LETTER}(?:
+            (?=[^\w\s]|\s*\Z|[^\S\n]*\n|\ (?:is|was|because|since)\b) | (?<=[B-HJ-Z])
+          | (?<=\w\ A) )
+    """,
+    re.VERBOSE,
+)
 
 
 class ContentF1:
@@ -133,8 +147,7 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return the similarity of every two answers to one question."""
     distinct = distinct_texts(texts)
     answers = [*map(_Answer, distinct)]
-    words = _NONE.union(*[each.words for each in answers])
-    units = _Units(words, 1), _Units(words, _COARSE)
+    letters = characters(_NONE.union(*[each.words for each in answers]))
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
@@ -142,29 +155,33 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
                 a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
             )
         else:
-            alike = _alike(a, b, units[len(a.tokens) + len(b.tokens) > _MANY], asked)
+            alike = _alike(a, b, letters, asked)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
-def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
+def _alike(a: _Answer, b: _Answer, letters: Mapping[str, str], asked: _Words) -> float:
     """Return the similarity of two texts that are not both JSON."""
-    exact = bool(a.notation and b.notation)
-    if exact:
-        alike = float(a.notation == b.notation)
-    elif a.tokens == b.tokens:
-        alike = 1.0
-    elif common := a.words & b.words:
-        alike = units.overlap(a, b, common, asked) * _factor(a, b)
-    else:
+    if a.notation and b.notation:
+        return float(a.notation == b.notation)
+    if a.tokens == b.tokens:
+        return 1.0
+    if a.words.isdisjoint(b.words):
         return 0.0
-    if (alike < 1 and a.plain and b.plain) or a.runs != b.runs:
+    scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
+    one, other = (each.weighed(letters, asked, scale) for each in (a, b))
+    for word in (a.names ^ b.names) & a.words & b.words - asked:
+        usual, heavy = (letters[word] * (weight // scale or 1) for weight in (_weight(word), _HEAVY))
+        if word in a.names:
+            other = other.replace(usual, heavy)
+        else:
+            one = one.replace(usual, heavy)
+    shared = common_length(one, other, CONTENT_WEIGHT)
+    overlap = shared / (len(one) + len(other)) + shared / min(len(one), len(other)) / 2
+    alike = min(overlap, ALMOST_ONE) * _factor(a, b)
+    if (a.plain and b.plain) or a.runs != b.runs:
         return alike
-    if a.value is not NOT_JSON or b.value is not NOT_JSON:
-        return alike
-    if a.symbols != b.symbols:
-        return min(alike, OTHER_SYMBOL)
-    return alike if exact or a.numbers != b.numbers else max(alike, SAME_WORDS)
+    return min(alike, OTHER_SIGN)
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
@@ -179,47 +196,6 @@ def _factor(a: _Answer, b: _Answer) -> float:
     if a.negated != b.negated or reordered or not any(known):
         factor /= 2
     return factor
-
-
-class _Units:
-    """Texts in letters, of each word as many as it weighs: rapidfuzz counts letters."""
-
-    def __init__(self, words: _Words, scale: int) -> None:
-        self._words = words
-        self._scale = scale
-        self._texts: dict[_Answer, str] = {}
-
-    def overlap(self, a: _Answer, b: _Answer, common: _Words, asked: _Words) -> float:
-        """Return the mean of F1 and containment, by weight; below 1."""
-        one, other = self._text(a), self._text(b)
-        least, most = ASKED // self._scale or 1, _HEAVY // self._scale
-        # A common word weighs the same in both: as a name, or as one that was asked.
-        for word in common & (asked | (a.names ^ b.names)):
-            usual = self._usual[word]
-            heavy = usual[0] * most
-            unit = usual[0] * least if word in asked else heavy
-            if usual != unit or heavy != unit:
-                one = one.replace(heavy if word in a.names else usual, unit)
-                other = other.replace(heavy if word in b.names else usual, unit)
-        shared = common_length(one, other, CONTENT_WEIGHT)
-        both, shorter = len(one) + len(other), min(len(one), len(other))
-        return min(shared / both + shared / shorter / 2, ALMOST_ONE)
-
-    def _text(self, answer: _Answer) -> str:
-        if answer not in self._texts:
-            most, units = _HEAVY // self._scale, self._usual
-            names = {name: units[name][0] * most for name in answer.names}
-            units = {**units, **names}
-            self._texts[answer] = "".join([units[word] for word in answer.tokens])
-        return self._texts[answer]
-
-    @cached_property
-    def _usual(self) -> dict[str, str]:
-        """The letters of each word where it is no name."""
-        return {
-            word: letter * ((_KNOWN.get(word) or _weight(word)) // self._scale or 1)
-            for word, letter in characters(self._words).items()
-        }
 
 
 class WeighedWords:
@@ -238,20 +214,20 @@ class WeighedWords:
 
     def __init__(self, text: str) -> None:
         self.tokens, self.words = tokens, words = _words(text)
-        self.plain = plain = is_plain(text)
-        self.letters, labels = _NONE, _NONE
-        if not (text.isascii() and words.isdisjoint(_LETTERS)):
-            self.letters = words & lone_letters(text)
+        self.plain = is_plain(text)
+        self.letters = _NONE
+        if not words.isdisjoint(_LETTERS):
+            found = {"".join(groups).casefold() for groups in _LONE.findall(text)}
+            self.letters = words & found
         capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
-        if not plain or any(map(str.isupper, capitals)):
-            labels = words.intersection(map(str.casefold, capital_labels(text)))
-        labels |= self.letters
+        shouted = [word for word in capitals if word.isupper() and len(word) > 1]
+        labels = self.letters.union(map(str.casefold, shouted)) & words
         self.content = (words - FUNCTION_WORDS) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
-        symbols = [word for word in words if not word.isalpha()]
-        numbers = {word for word in symbols if word.lstrip("-")[:1].isdigit()}
-        ordered = filter(numbers.__contains__, tokens) if numbers else ()
-        self.numbers = [*dict.fromkeys(ordered)]
+        self.numbers = []
+        if not all(map(str.isalpha, words)):
+            digits = [word for word in tokens if word.lstrip("-")[:1].isdigit()]
+            self.numbers = [*dict.fromkeys(digits)]
         self.negated = not words.isdisjoint(NEGATIONS)
 
     @property
@@ -266,23 +242,29 @@ def _weight(word: str) -> int:
 
 
 class _Answer(WeighedWords):
-    """What is compared of one text, whatever the others and the question are."""
+    """What is compared of one text, whatever the others are."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.value = read_json(text)
         self.text = text
+        self.value = read_json(text)
         self.notation = notation(text)
+        self._weighed: dict[int, str] = {}
 
-    @cached_property
+    @property
     def runs(self) -> list[str]:
-        """Its words and digits, without all that is between."""
-        return RUN.findall(compatible(self.text).casefold())
+        """Its words and digits, without any signs."""
+        return _RUN.findall(compatible(self.text).casefold())
 
-    @cached_property
-    def symbols(self) -> list[str]:
-        """The symbols between its words."""
-        return symbols_in(self.text)
+    def weighed(self, letters: Mapping[str, str], asked: _Words, scale: int) -> str:
+        """Return its words in letters, as many of each as it weighs."""
+        if scale not in self._weighed:
+            units = {
+                word: letters[word] * ((ASKED if word in asked else weight) // scale or 1)
+                for word, weight in self.weights.items()
+            }
+            self._weighed[scale] = "".join([units[word] for word in self.tokens])
+        return self._weighed[scale]
 
 
 def asked_words(question: str) -> frozenset[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from snne_guard import score
-from snne_guard.similarity import content_f1
-from snne_guard.similarity.symbols import symbols_in
+from snne_guard.similarity import content_f1, unicode_tokens
 from tests.similarity.test_linear import SMALL, UNITS, seconds
 
 OTHER_SYMBOLS = [
@@ -116,7 +115,7 @@ def test_a_set_of_two_commands() -> None:
 )
 def test_time_is_linear(unit: str) -> None:
     def read(text: str) -> None:
-        symbols_in(f"5 a{text}5")
+        unicode_tokens(f"5 a{text}5")
 
     small = min(seconds(read, unit * (SMALL // 4 // len(unit))) for _ in range(2))
     assert seconds(read, unit * (SMALL // len(unit))) < 9 * small + 0.05
