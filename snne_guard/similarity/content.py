@@ -36,7 +36,8 @@ OTHER_SIGN = 0.2
 """Most that two texts are alike which have the same words and another sign."""
 
 _FUNCTION, _WORD, _HEAVY = 1, 8, 24
-_KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
+_LIGHT = FUNCTION_WORDS.union("()[]{}/-;")  # and signs that prose may have too
+_KNOWN = dict.fromkeys(_LIGHT, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
 _MANY, _COARSE = 200, 8  # with more tokens in a pair weights are divided, for speed
 _Words = frozenset[str]
 _NONE = _Words()
@@ -222,7 +223,7 @@ class WeighedWords:
         capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
         shouted = [word for word in capitals if word.isupper() and len(word) > 1]
         labels = self.letters.union(map(str.casefold, shouted)) & words
-        self.content = (words - FUNCTION_WORDS) | labels
+        self.content = (words - _LIGHT) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
         self.numbers = []
         if not all(map(str.isalpha, words)):

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
@@ -38,12 +37,13 @@ _LETTER = r"[^\W\d_]"
 # Where a mark of prose is a sign. A text begins with a line feed here.
 _MARK = rf"""
     [!?.;'":] (?:
-      (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^-])      # !ready, 5! ways
+      (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
     | (?<=\w\?)(?=\w)                                              # colou?r
     | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                       # foo.bar
     | (?<=[\s*/]\.)\.?(?=[\s/*]|{_LETTER}|\Z)                      # add ., cd .., *.x
     | (?:(?<=\d')|(?<=[^\w'"]{_LETTER}'))'*(?!\w)                  # 6', f''
     | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
+    | (?:(?<=\n[a-z\d]!)|(?<=\n\d\d!))(?=\s*\Z)                    # 6!
     | (?<=;) | (?<=:):
     )
 """
@@ -51,17 +51,13 @@ _SIGN = re.compile(_MARK, re.VERBOSE)
 # Text of these characters alone is words and marks of prose, and needs no grammar.
 _PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
 _PLAIN = f"{_PLAIN_WORD} \t\r\n".encode()
-# Such a stretch within other text is set aside, but for the words at its ends: they may
-# belong to a number ("minus", "percent").
+# What is cut apart from the rest: code, and a long stretch of plain words, but for the
+# words at its ends, which may belong to a number ("minus", "percent").
+_CODE = r"```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w"
 _ANY = f"[{_PLAIN_WORD}]"
-_STRETCH = re.compile(
-    rf"(?<={_ANY} )({_ANY}[{_PLAIN_WORD}\s]{{30,}})(?= {_ANY}++\s)", re.ASCII
-)
-_ASIDE = "\x01"
-
-_CODE = re.compile(
-    r"(```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w)"
-)
+_STRETCH = rf"(?<={_ANY} ){_ANY}[{_PLAIN_WORD} \t\r\n]{{30,}}(?= {_ANY}++\s)"
+_APART = re.compile(f"({_CODE})"), re.compile(f"({_CODE}|{_STRETCH})")
+_PLACE = "\x01"
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
 
@@ -108,7 +104,6 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_NUMBER_STARTS = frozenset("-.0123456789")
 _ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
 # Without such a sign these are marks of prose: a dash, and a semicolon.
 _OPERATORS, _LOOSE = frozenset("=+^<>≤≥≠→√∞|({"), frozenset("-;")
@@ -134,7 +129,7 @@ _CODE_PIECE = re.compile(
     re.VERBOSE,
 )
 _COMMAND = re.compile(
-    r"""\s*(?:cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
+    r"""\s*(?:--|cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
         |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
     re.VERBOSE,
 )
@@ -160,54 +155,52 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("At -5 °C, C++ costs $1,200: don't.")
         ['at', '-5', '°', 'c', 'c++', 'costs', '1200', '$', 'don', 't']
     """
-    if is_plain(text):
-        tokens = rouge_tokens(text)
-    else:
-        text = text.replace(_ASIDE, " ")
-        whole = "```" in text or _SIGN.search(text)
-        pieces = [text] if whole else _STRETCH.split(text)
-        tokens = _tokens(_ASIDE.join(pieces[::2]))
-        if len(pieces) > 1:
-            stretches = map(rouge_tokens, pieces[1::2])
-            cut = [next(stretches) if word == _ASIDE else [word] for word in tokens]
-            tokens = [*chain.from_iterable(cut)]
+    tokens = rouge_tokens(text) if is_plain(text) else _tokens(text)
     return tokens or ["".join(text.split())][: bool(text.strip())]
 
 
 def is_plain(text: str, /) -> bool:
     """Return whether a text is ASCII words and marks of prose, and nothing else."""
-    return (
-        text.isascii()
-        and not text.encode("ascii").translate(None, _PLAIN)
-        and not _SIGN.search(f"\n{text}")
-    )
+    return _is_of_letters(text) and not _SIGN.search(f"\n{text}")
+
+
+def _is_of_letters(text: str) -> bool:
+    return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the tokens of text that is not plain."""
+    text = with_plain_numbers(compatible(text.replace(_PLACE, " ")))
+    pieces = _APART[not _SIGN.search(f"\n{text}")].split(text)
+    apart = iter(pieces[1::2])
     tokens: list[str] = []
-    text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
-    pieces = _CODE.split(text)
-    for place, piece in enumerate(pieces):
-        code = _LANGUAGE.sub("", piece).strip("` \t\r\n") or piece
-        tokens += [code] if place % 2 else _scan(piece)
-    if len(pieces) > 1 or not _OPERATORS.isdisjoint(tokens) or _COMMAND.match(text):
+    has_code = bool(_COMMAND.match(text))
+    for token in _scan(_PLACE.join(pieces[::2])):
+        if token != _PLACE:
+            tokens.append(token)
+        elif _is_of_letters(piece := next(apart)):
+            tokens += rouge_tokens(piece)
+        else:
+            has_code = True
+            tokens.append(_LANGUAGE.sub("", piece).strip("` \t\r\n") or piece)
+    if has_code or not _OPERATORS.isdisjoint(tokens):
         return tokens
     return [token for token in tokens if token not in _LOOSE]
 
 
 def _scan(text: str) -> list[str]:
-    """Return the tokens of text between pieces of code."""
+    """Return the tokens of a text, with the place of each piece that was cut apart."""
     text = _LINE_START.sub(r"\n\1", f"\n{text}")
     if _MARKED.search(text):
         text = _MARKUP.sub(r"\2\4\5", text)
-    text = _BRACKETS.sub(r"\1", _QUOTES.sub(r"\2", text))
+    text = _BRACKETS.sub(r"\1", _QUOTES.sub(r"\2", _PAIR.sub(", ", text)))
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
     tokens: list[str] = []
     for token in _TOKEN.findall(text):
         if token.isalnum():
             tokens.append(token.casefold())
-        elif token[0] in _NUMBER_STARTS and token[-1].isalnum() or token[-1] == "%" != token:
+        elif token.lstrip("-.")[:1].isdigit():
             tokens += plain_numbers(token.casefold())
         elif token.isascii() or category(token[0])[0] in "LNS" or token in _SIGNS:
             tokens.append(_ALIASES.get(token, token.casefold()))
