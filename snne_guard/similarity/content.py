@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -12,12 +13,11 @@ from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
 from snne_guard.similarity.lexical import (
     ALMOST_ONE,
-    characters,
     common_length,
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.tokens import is_plain, notation, unicode_tokens
+from snne_guard.similarity.tokens import cut, notation
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -35,12 +35,14 @@ ASKED = 2
 OTHER_SIGN = 0.2
 """Most that two texts are alike which have the same words and another sign."""
 
-_FUNCTION, _WORD, _HEAVY = 1, 8, 24
-_LIGHT = FUNCTION_WORDS.union("()[]{}/-;")  # and signs that prose may have too
-_KNOWN = dict.fromkeys(_LIGHT, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
+_WORD, _HEAVY = 8, 24
+_LIGHT = FUNCTION_WORDS.union("()[]{};")  # and signs that prose may have too
+_KNOWN = dict.fromkeys(_LIGHT, 1) | dict.fromkeys(NEGATIONS, _HEAVY)
 _MANY, _COARSE = 200, 8  # with more tokens in a pair weights are divided, for speed
+_KNOWN_COARSELY = dict.fromkeys(_LIGHT, 1) | dict.fromkeys(NEGATIONS, _HEAVY // _COARSE)
 _Words = frozenset[str]
 _NONE = _Words()
+_SPELT = frozenset(SPELLINGS)
 
 _CAPITALS = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _ASCII_CAPITALS = re.compile("[A-Z][A-Za-z]*+")
@@ -147,42 +149,72 @@ content_f1 = ContentF1()
 def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return the similarity of every two answers to one question."""
     distinct = distinct_texts(texts)
-    answers = [*map(_Answer, distinct)]
-    letters = characters(_NONE.union(*[each.words for each in answers]))
+    answers = [_Answer(text, asked) for text in distinct]
+    words = _NONE.union(*[each.words for each in answers])
+    units = _Units(words, asked, 1), _Units(words, asked, _COARSE)
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.value is not NOT_JSON and b.value is not NOT_JSON:
             alike = alike_values(
                 a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
             )
+        elif a.notation and b.notation:
+            alike = float(a.notation == b.notation)
+        elif a.tokens == b.tokens:
+            alike = 1.0
+        elif a.words.isdisjoint(b.words):
+            alike = 0.0
         else:
-            alike = _alike(a, b, letters, asked)
+            alike = units[len(a.tokens) + len(b.tokens) > _MANY].overlap(a, b)
+            alike *= _factor(a, b)
+            if not (a.plain and b.plain) and a.runs == b.runs:
+                alike = min(alike, OTHER_SIGN)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
-def _alike(a: _Answer, b: _Answer, letters: Mapping[str, str], asked: _Words) -> float:
-    """Return the similarity of two texts that are not both JSON."""
-    if a.notation and b.notation:
-        return float(a.notation == b.notation)
-    if a.tokens == b.tokens:
-        return 1.0
-    if a.words.isdisjoint(b.words):
-        return 0.0
-    scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
-    one, other = (each.weighed(letters, asked, scale) for each in (a, b))
-    for word in (a.names ^ b.names) & a.words & b.words - asked:
-        usual, heavy = (letters[word] * (weight // scale or 1) for weight in (_weight(word), _HEAVY))
-        if word in a.names:
-            other = other.replace(usual, heavy)
-        else:
-            one = one.replace(usual, heavy)
-    shared = common_length(one, other, CONTENT_WEIGHT)
-    overlap = shared / (len(one) + len(other)) + shared / min(len(one), len(other)) / 2
-    alike = min(overlap, ALMOST_ONE) * _factor(a, b)
-    if (a.plain and b.plain) or a.runs != b.runs:
-        return alike
-    return min(alike, OTHER_SIGN)
+class _Units:
+    """Texts in letters, of each word as many as it weighs: rapidfuzz counts letters."""
+
+    def __init__(self, words: _Words, asked: _Words, scale: int) -> None:
+        self._words, self._asked, self._scale = words, asked, scale
+        self._texts: dict[_Answer, str] = {}
+
+    def overlap(self, a: _Answer, b: _Answer) -> float:
+        """Return the mean of F1 and containment, by weight; below 1."""
+        one, other = self._text(a), self._text(b)
+        for name in a.names & b.others:  # a name in one is a name in both
+            other = self._with_name(other, name)
+        for name in b.names & a.others:
+            one = self._with_name(one, name)
+        shared = common_length(one, other, CONTENT_WEIGHT)
+        both, shorter = len(one) + len(other), min(len(one), len(other))
+        return min(shared / both + shared / shorter / 2, ALMOST_ONE)
+
+    def _text(self, answer: _Answer) -> str:
+        if answer not in self._texts:
+            text = "".join([self._units[word] for word in answer.tokens])
+            for name in answer.names:
+                text = self._with_name(text, name)
+            self._texts[answer] = text
+        return self._texts[answer]
+
+    def _with_name(self, text: str, name: str) -> str:
+        unit = self._units[name]
+        return text.replace(unit, unit[0] * (_HEAVY // self._scale))
+
+    @cached_property
+    def _units(self) -> dict[str, str]:
+        """The letters of each word where it is no name."""
+        known = (_KNOWN if self._scale == 1 else _KNOWN_COARSELY).get
+        usual, heavy = _WORD // self._scale, _HEAVY // self._scale
+        units = {
+            word: chr(place) * (known(word) or (usual if word.isalpha() else heavy))
+            for place, word in enumerate(self._words)
+        }
+        for word in self._asked & self._words:
+            units[word] = units[word][0] * (ASKED // self._scale or 1)
+        return units
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
@@ -214,19 +246,19 @@ class WeighedWords:
     """
 
     def __init__(self, text: str) -> None:
-        self.tokens, self.words = tokens, words = _words(text)
-        self.plain = is_plain(text)
-        self.letters = _NONE
+        self.tokens, self.plain = tokens, plain = _words(text)
+        self.words = words = frozenset(tokens)
+        self.letters = labels = _NONE
         if not words.isdisjoint(_LETTERS):
             found = {"".join(groups).casefold() for groups in _LONE.findall(text)}
-            self.letters = words & found
-        capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
-        shouted = [word for word in capitals if word.isupper() and len(word) > 1]
-        labels = self.letters.union(map(str.casefold, shouted)) & words
+            self.letters = labels = words & found
+        capitals = (_ASCII_CAPITALS if plain else _CAPITALS).findall(text)
+        if loud := [word.casefold() for word in capitals if word[1:].isupper()]:
+            labels = labels.union(loud) & words
         self.content = (words - _LIGHT) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
-        self.numbers = []
-        if not all(map(str.isalpha, words)):
+        self.numbers: list[str] = []
+        if not "".join(words).isalpha():
             digits = [word for word in tokens if word.lstrip("-")[:1].isdigit()]
             self.numbers = [*dict.fromkeys(digits)]
         self.negated = not words.isdisjoint(NEGATIONS)
@@ -243,47 +275,39 @@ def _weight(word: str) -> int:
 
 
 class _Answer(WeighedWords):
-    """What is compared of one text, whatever the others are."""
+    """What is compared of one text, whatever the others are.
 
-    def __init__(self, text: str) -> None:
+    Its names are those that were not asked for, its other words neither.
+    """
+
+    def __init__(self, text: str, asked: _Words) -> None:
         super().__init__(text)
         self.text = text
+        self.names -= asked
+        self.others = self.words - self.names - asked
         self.value = read_json(text)
-        self.notation = notation(text)
-        self._weighed: dict[int, str] = {}
+        self.notation = notation(text, plain=self.plain)
 
-    @property
+    @cached_property
     def runs(self) -> list[str]:
         """Its words and digits, without any signs."""
         return _RUN.findall(compatible(self.text).casefold())
-
-    def weighed(self, letters: Mapping[str, str], asked: _Words, scale: int) -> str:
-        """Return its words in letters, as many of each as it weighs."""
-        if scale not in self._weighed:
-            units = {
-                word: letters[word] * ((ASKED if word in asked else weight) // scale or 1)
-                for word, weight in self.weights.items()
-            }
-            self._weighed[scale] = "".join([units[word] for word in self.tokens])
-        return self._weighed[scale]
 
 
 def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    _, words = _words(question)
+    words = frozenset(_words(question)[0])
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
 
-def _words(text: str) -> tuple[list[str], _Words]:
-    """Return the tokens of a text in one spelling, and the set of them."""
+def _words(text: str) -> tuple[list[str], bool]:
+    """Return the tokens of a text in one spelling, and whether it is plain."""
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
-    tokens = unicode_tokens(text)
-    words = frozenset(tokens)
-    if not words.isdisjoint(SPELLINGS):
+    tokens, plain = cut(text)
+    if not _SPELT.isdisjoint(tokens):
         tokens = [*map(SPELLINGS.get, tokens, tokens)]
-        words = frozenset(tokens)
-    return tokens, words
+    return tokens, plain

@@ -155,13 +155,14 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("At -5 °C, C++ costs $1,200: don't.")
         ['at', '-5', '°', 'c', 'c++', 'costs', '1200', '$', 'don', 't']
     """
-    tokens = rouge_tokens(text) if is_plain(text) else _tokens(text)
-    return tokens or ["".join(text.split())][: bool(text.strip())]
+    return cut(text)[0]
 
 
-def is_plain(text: str, /) -> bool:
-    """Return whether a text is ASCII words and marks of prose, and nothing else."""
-    return _is_of_letters(text) and not _SIGN.search(f"\n{text}")
+def cut(text: str, /) -> tuple[list[str], bool]:
+    """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
+    plain = _is_of_letters(text) and not _SIGN.search(f"\n{text}")
+    tokens = rouge_tokens(text) if plain else _tokens(text)
+    return tokens or ["".join(text.split())][: bool(text.strip())], plain
 
 
 def _is_of_letters(text: str) -> bool:
@@ -217,7 +218,7 @@ _TABLE_ROW = re.compile(r"^[ \t]*+\|[^\n]++", re.MULTILINE)
 _OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
 
 
-def notation(text: str, /) -> str:
+def notation(text: str, /, *, plain: bool = False) -> str:
     """Return code, a formula, a path or a table as it is compared; of prose nothing.
 
     It has more pieces with signs than words, or a sign and indented lines; or it is
@@ -230,7 +231,7 @@ def notation(text: str, /) -> str:
     code = bool(_SQL.match(text)) or (
         "\n" in text and _are_rows(text.strip().split("\n"))
     )
-    if not (code or is_plain(text)):
+    if not (code or plain):
         prose = _TABLE_ROW.sub("|", text.replace("**", ""))
         pieces, indented = prose.split(), bool(_INDENTED.search(prose))
         words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
