@@ -54,20 +54,27 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz").union(
     [word for word in FUNCTION_WORDS if len(word) == 1]
 )
 # A lone letter that is what was asked for, and no word: behind a digit, at the end of a
-# clause, before a verb, behind a noun that no article follows; or a capital.
-_LETTER = r"([^\W\d_])(?![\w'\u2019])"
+# clause, before a verb, a capital; or behind a noun that no article follows.
 _LONE = re.compile(
-    rf"""\d{_LETTER}
-      | \b(?i:appendix|block|category|choice|class|exit|factor|gate|hepatitis|influenza
-            |letter|option|platform|section|size|team|terminal|variant|vitamin|zone)
-        \W{{1,3}}(?:(?:is|was|of)\W{{1,3}})?{_LETTER}
-      | \b(?i:answer|case|figure|grade|group|key|line|part|plan|room|step|table|type)
-        \W{{1,3}}(?:(?:is|was|of)\W{{1,3}})?(?![aAiI]){_LETTER}
-      | (?<![^\W_])(?<!['\u2019]){_LETTER}(?:
-            (?=[^\w\s]|\s*\Z|[^\S\n]*\n|\ (?:is|was|because|since)\b) | (?<=[B-HJ-Z])
-          | (?<=\w\ A) )
+    r"""[\W\d_](?<!['\u2019])([^\W\d_])(?![\w'\u2019])(?:
+        (?<=\d.) | (?<=[B-HJ-Z]) | (?<=\w\ A)
+      | (?=[^\w\s]|\s*\Z|[^\S\n]*\n|\ (?:is|was|because|since)\b) )
     """,
     re.VERBOSE,
+)
+_NOUNS = """
+    appendix block category choice class exit factor gate hepatitis influenza letter
+    option platform section size team terminal variant vitamin zone
+"""
+_VERBS_TOO = """
+    answer case figure grade group key line part plan room step table type
+"""
+_LETTERED = frozenset(f"{_NOUNS}{_VERBS_TOO}".split())
+_LINK = r"\W{1,3}(?:(?:is|was|of)\W{1,3})?"
+_LETTER = r"([^\W\d_])(?![\w'\u2019])"
+_NAMED = re.compile(
+    rf"\b(?i:{'|'.join(_NOUNS.split())}){_LINK}{_LETTER}"
+    rf"|\b(?i:{'|'.join(_VERBS_TOO.split())}){_LINK}(?![aAiI]){_LETTER}"
 )
 
 
@@ -250,17 +257,19 @@ class WeighedWords:
         self.words = words = frozenset(tokens)
         self.letters = labels = _NONE
         if not words.isdisjoint(_LETTERS):
-            found = {"".join(groups).casefold() for groups in _LONE.findall(text)}
-            self.letters = labels = words & found
-        capitals = (_ASCII_CAPITALS if plain else _CAPITALS).findall(text)
+            found = _LONE.findall(f"\n{text}")
+            if not words.isdisjoint(_LETTERED):
+                found += map("".join, _NAMED.findall(text))
+            self.letters = labels = words.intersection(map(str.casefold, found))
+        capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
         if loud := [word.casefold() for word in capitals if word[1:].isupper()]:
             labels = labels.union(loud) & words
         self.content = (words - _LIGHT) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
-        self.numbers: list[str] = []
-        if not "".join(words).isalpha():
-            digits = [word for word in tokens if word.lstrip("-")[:1].isdigit()]
-            self.numbers = [*dict.fromkeys(digits)]
+        signs = {word for word in words if not word.isalpha()}
+        digits = {word for word in signs if word.lstrip("-")[:1].isdigit()}
+        ordered = filter(digits.__contains__, tokens) if digits else ()
+        self.numbers = [*dict.fromkeys(ordered)]
         self.negated = not words.isdisjoint(NEGATIONS)
 
     @property
@@ -284,7 +293,7 @@ class _Answer(WeighedWords):
         super().__init__(text)
         self.text = text
         self.names -= asked
-        self.others = self.words - self.names - asked
+        self.others = self.words - self.names
         self.value = read_json(text)
         self.notation = notation(text, plain=self.plain)
 

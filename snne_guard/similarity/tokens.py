@@ -36,21 +36,25 @@ _ROUGE = bytes(
 _LETTER = r"[^\W\d_]"
 # Where a mark of prose is a sign. A text begins with a line feed here.
 _MARK = rf"""
-    [!?.;'":] (?:
       (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
+    | (?:(?<=\n[a-z\d]!)|(?<=\n\d\d!))(?=\s*\Z)                    # 6!
     | (?<=\w\?)(?=\w)                                              # colou?r
     | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                       # foo.bar
     | (?<=[\s*/]\.)\.?(?=[\s/*]|{_LETTER}|\Z)                      # add ., cd .., *.x
     | (?:(?<=\d')|(?<=[^\w'"]{_LETTER}'))'*(?!\w)                  # 6', f''
     | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
-    | (?:(?<=\n[a-z\d]!)|(?<=\n\d\d!))(?=\s*\Z)                    # 6!
     | (?<=;) | (?<=:):
-    )
 """
-_SIGN = re.compile(_MARK, re.VERBOSE)
+# A number that has to be read, and a hyphen that is not between letters.
+_NUMERAL = r"""
+      (?<=\d) (?: (?=[^\s\d.,;:?!]|[.,:]\d|\ [\d%p]) | (?<=[-.]\d) | (?<=(?:inus|tive)\ \d) )
+    | (?<=-)(?!(?<=[A-Za-z]-)[A-Za-z])
+"""
+_SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
+_GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
 # Text of these characters alone is words and marks of prose, and needs no grammar.
 _PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
-_PLAIN = f"{_PLAIN_WORD} \t\r\n".encode()
+_PLAIN = f"{_PLAIN_WORD}0123456789- \t\r\n".encode()
 # What is cut apart from the rest: code, and a long stretch of plain words, but for the
 # words at its ends, which may belong to a number ("minus", "percent").
 _CODE = r"```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w"
@@ -99,7 +103,7 @@ _TOKEN = re.compile(
       | (?=\w)[{_UNSPACED}][{_MARKS}]*+
       | [<>!=]= | ->
       | -(?!(?<={_LETTER}-){_LETTER})
-      | {_MARK}
+      | [!?.;'":] (?:{_MARK})
       | /(?!(?<=\d/)\d) | [^\w\s.,;:?!'"/-] | _
     )""",
     re.VERBOSE,
@@ -160,13 +164,13 @@ def unicode_tokens(text: str, /) -> list[str]:
 
 def cut(text: str, /) -> tuple[list[str], bool]:
     """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
-    plain = _is_of_letters(text) and not _SIGN.search(f"\n{text}")
+    plain = (
+        text.isascii()
+        and not text.encode("ascii").translate(None, _PLAIN)
+        and not _GRAMMAR.search(f"\n{text}")
+    )
     tokens = rouge_tokens(text) if plain else _tokens(text)
     return tokens or ["".join(text.split())][: bool(text.strip())], plain
-
-
-def _is_of_letters(text: str) -> bool:
-    return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
 
 
 def _tokens(text: str) -> list[str]:
@@ -179,11 +183,11 @@ def _tokens(text: str) -> list[str]:
     for token in _scan(_PLACE.join(pieces[::2])):
         if token != _PLACE:
             tokens.append(token)
-        elif _is_of_letters(piece := next(apart)):
-            tokens += rouge_tokens(piece)
-        else:
+        elif (piece := next(apart))[0] in "`-" or "@" in piece:
             has_code = True
             tokens.append(_LANGUAGE.sub("", piece).strip("` \t\r\n") or piece)
+        else:
+            tokens += rouge_tokens(piece)
     if has_code or not _OPERATORS.isdisjoint(tokens):
         return tokens
     return [token for token in tokens if token not in _LOOSE]
@@ -194,7 +198,10 @@ def _scan(text: str) -> list[str]:
     text = _LINE_START.sub(r"\n\1", f"\n{text}")
     if _MARKED.search(text):
         text = _MARKUP.sub(r"\2\4\5", text)
-    text = _BRACKETS.sub(r"\1", _QUOTES.sub(r"\2", _PAIR.sub(", ", text)))
+    if "'" in text or '"' in text:
+        text = _QUOTES.sub(r"\2", text)
+    if "(" in text or "[" in text:
+        text = _BRACKETS.sub(r"\1", _PAIR.sub(", ", text))
     if _CURRENCY.search(text):
         text = _AMOUNT.sub(r" \1\3 \2 ", text)
     tokens: list[str] = []
