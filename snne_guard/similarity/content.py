@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -62,20 +62,19 @@ _LONE = re.compile(
     """,
     re.VERBOSE,
 )
-_NOUNS = """
+# Nouns that are followed by a letter, but by no article; and such that may be verbs.
+_NOUNS = frozenset(
+    """
     appendix block category choice class exit factor gate hepatitis influenza letter
     option platform section size team terminal variant vitamin zone
-"""
-_VERBS_TOO = """
-    answer case figure grade group key line part plan room step table type
-"""
-_LETTERED = frozenset(f"{_NOUNS}{_VERBS_TOO}".split())
-_LINK = r"\W{1,3}(?:(?:is|was|of)\W{1,3})?"
-_LETTER = r"([^\W\d_])(?![\w'\u2019])"
-_NAMED = re.compile(
-    rf"\b(?i:{'|'.join(_NOUNS.split())}){_LINK}{_LETTER}"
-    rf"|\b(?i:{'|'.join(_VERBS_TOO.split())}){_LINK}(?![aAiI]){_LETTER}"
+    """.split()
 )
+_MAYBE_VERBS = frozenset(
+    """
+    answer case figure grade group key line part plan room step table type
+    """.split()
+)
+_LINKS = frozenset(("is", "was", "of"))
 
 
 class ContentF1:
@@ -157,71 +156,69 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return the similarity of every two answers to one question."""
     distinct = distinct_texts(texts)
     answers = [_Answer(text, asked) for text in distinct]
-    words = _NONE.union(*[each.words for each in answers])
-    units = _Units(words, asked, 1), _Units(words, asked, _COARSE)
+    weigh = cache(partial(_Weighing, answers, asked))
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
-        if a.value is not NOT_JSON and b.value is not NOT_JSON:
-            alike = alike_values(
-                a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
-            )
-        elif a.notation and b.notation:
-            alike = float(a.notation == b.notation)
+        if a.is_exact and b.is_exact:
+            alike = _alike_forms(a, b, asked)
         elif a.tokens == b.tokens:
             alike = 1.0
         elif a.words.isdisjoint(b.words):
             alike = 0.0
         else:
-            alike = units[len(a.tokens) + len(b.tokens) > _MANY].overlap(a, b)
-            alike *= _factor(a, b)
+            scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
+            alike = weigh(scale).overlap(a, b) * _factor(a, b)
             if not (a.plain and b.plain) and a.runs == b.runs:
                 alike = min(alike, OTHER_SIGN)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
-class _Units:
-    """Texts in letters, of each word as many as it weighs: rapidfuzz counts letters."""
+def _alike_forms(a: _Answer, b: _Answer, asked: _Words) -> float:
+    """Return the similarity of JSON, code, formulas or tables."""
+    if a.value is NOT_JSON or b.value is NOT_JSON:
+        return float(a.notation == b.notation)
+    return alike_values(
+        a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
+    )
 
-    def __init__(self, words: _Words, asked: _Words, scale: int) -> None:
-        self._words, self._asked, self._scale = words, asked, scale
+
+class _Weighing:
+    """Answers in letters, of each word as many as it weighs: rapidfuzz counts letters.
+
+    Weights are divided by ``scale``.
+    """
+
+    def __init__(self, answers: Sequence[_Answer], asked: _Words, scale: int) -> None:
+        self._heavy = _HEAVY // scale
+        known = _KNOWN if scale == 1 else _KNOWN_COARSELY
+        usual, words = _WORD // scale, _NONE.union(*[each.words for each in answers])
+        self._units = units = {
+            word: chr(place)
+            * (known.get(word) or (usual if word.isalpha() else self._heavy))
+            for place, word in enumerate(words)
+        }
+        for word in asked & words:
+            units[word] = units[word][0] * (ASKED // scale or 1)
         self._texts: dict[_Answer, str] = {}
+        for each in answers:
+            text = "".join([units[word] for word in each.tokens])
+            self._texts[each] = self._with_names(text, each.names)
 
     def overlap(self, a: _Answer, b: _Answer) -> float:
         """Return the mean of F1 and containment, by weight; below 1."""
-        one, other = self._text(a), self._text(b)
-        for name in a.names & b.others:  # a name in one is a name in both
-            other = self._with_name(other, name)
-        for name in b.names & a.others:
-            one = self._with_name(one, name)
+        # A name in one of them is one in both.
+        one = self._with_names(self._texts[a], b.names & a.others)
+        other = self._with_names(self._texts[b], a.names & b.others)
         shared = common_length(one, other, CONTENT_WEIGHT)
         both, shorter = len(one) + len(other), min(len(one), len(other))
         return min(shared / both + shared / shorter / 2, ALMOST_ONE)
 
-    def _text(self, answer: _Answer) -> str:
-        if answer not in self._texts:
-            text = "".join([self._units[word] for word in answer.tokens])
-            for name in answer.names:
-                text = self._with_name(text, name)
-            self._texts[answer] = text
-        return self._texts[answer]
-
-    def _with_name(self, text: str, name: str) -> str:
-        unit = self._units[name]
-        return text.replace(unit, unit[0] * (_HEAVY // self._scale))
-
-    @cached_property
-    def _units(self) -> dict[str, str]:
-        """The letters of each word where it is no name."""
-        known = (_KNOWN if self._scale == 1 else _KNOWN_COARSELY).get
-        usual, heavy = _WORD // self._scale, _HEAVY // self._scale
-        units = {
-            word: chr(place) * (known(word) or (usual if word.isalpha() else heavy))
-            for place, word in enumerate(self._words)
-        }
-        for word in self._asked & self._words:
-            units[word] = units[word][0] * (ASKED // self._scale or 1)
-        return units
+    def _with_names(self, text: str, names: _Words) -> str:
+        for name in names:
+            unit = self._units[name]
+            text = text.replace(unit, unit[0] * self._heavy)
+        return text
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
@@ -253,23 +250,25 @@ class WeighedWords:
     """
 
     def __init__(self, text: str) -> None:
-        self.tokens, self.plain = tokens, plain = _words(text)
+        tokens, self.plain = _words(text)
+        self.tokens = tokens
         self.words = words = frozenset(tokens)
         self.letters = labels = _NONE
         if not words.isdisjoint(_LETTERS):
             found = _LONE.findall(f"\n{text}")
-            if not words.isdisjoint(_LETTERED):
-                found += map("".join, _NAMED.findall(text))
+            if not (words.isdisjoint(_NOUNS) and words.isdisjoint(_MAYBE_VERBS)):
+                found += _letters_named(tokens)
             self.letters = labels = words.intersection(map(str.casefold, found))
         capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
         if loud := [word.casefold() for word in capitals if word[1:].isupper()]:
             labels = labels.union(loud) & words
         self.content = (words - _LIGHT) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
-        signs = {word for word in words if not word.isalpha()}
-        digits = {word for word in signs if word.lstrip("-")[:1].isdigit()}
-        ordered = filter(digits.__contains__, tokens) if digits else ()
-        self.numbers = [*dict.fromkeys(ordered)]
+        self.numbers: list[str] = []
+        if not "".join(words).isalpha():
+            signs = {word for word in words if not word.isalpha()}
+            digits = {word for word in signs if word.lstrip("-")[:1].isdigit()}
+            self.numbers = [*dict.fromkeys(filter(digits.__contains__, tokens))]
         self.negated = not words.isdisjoint(NEGATIONS)
 
     @property
@@ -277,6 +276,15 @@ class WeighedWords:
         """What each of its words weighs."""
         weights = {word: _weight(word) for word in self.tokens}
         return {**weights, **dict.fromkeys(self.names, _HEAVY)}
+
+
+def _letters_named(tokens: Iterable[str]) -> Iterator[str]:
+    """Yield the lone letters behind a noun: vitamin a, the answer is c."""
+    bare = [word for word in tokens if word not in _LINKS]
+    for noun, letter in pairwise(bare):
+        if len(letter) == 1 and letter.isalpha():
+            if noun in _NOUNS or (noun in _MAYBE_VERBS and letter not in "ai"):
+                yield letter
 
 
 def _weight(word: str) -> int:
@@ -296,6 +304,7 @@ class _Answer(WeighedWords):
         self.others = self.words - self.names
         self.value = read_json(text)
         self.notation = notation(text, plain=self.plain)
+        self.is_exact = bool(self.notation) or self.value is not NOT_JSON
 
     @cached_property
     def runs(self) -> list[str]:

@@ -45,10 +45,10 @@ _MARK = rf"""
     | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
     | (?<=;) | (?<=:):
 """
-# A number that has to be read, and a hyphen that is not between letters.
+# A number that has to be read, and a hyphen that makes one or an option.
 _NUMERAL = r"""
-      (?<=\d) (?: (?=[^\s\d.,;:?!]|[.,:]\d|\ [\d%p]) | (?<=[-.]\d) | (?<=(?:inus|tive)\ \d) )
-    | (?<=-)(?!(?<=[A-Za-z]-)[A-Za-z])
+      (?<=\d)(?:(?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])|(?<=\.\d)|(?<=(?:inus|tive)\ \d))
+    | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.]) | (?<=[^\w][A-Za-z]-)(?=[^\w\s]) | (?<=-)(?=\s*\Z)
 """
 _SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
 _GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
@@ -164,18 +164,20 @@ def unicode_tokens(text: str, /) -> list[str]:
 
 def cut(text: str, /) -> tuple[list[str], bool]:
     """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
+    text = compatible(text)
+    prose = _BRACKETS.sub(r"\1", text) if "(" in text else text
     plain = (
-        text.isascii()
-        and not text.encode("ascii").translate(None, _PLAIN)
-        and not _GRAMMAR.search(f"\n{text}")
+        prose.isascii()
+        and not prose.encode("ascii").translate(None, _PLAIN)
+        and not _GRAMMAR.search(f"\n{prose}")
     )
-    tokens = rouge_tokens(text) if plain else _tokens(text)
+    tokens = rouge_tokens(prose) if plain else _tokens(text)
     return tokens or ["".join(text.split())][: bool(text.strip())], plain
 
 
 def _tokens(text: str) -> list[str]:
     """Return the tokens of text that is not plain."""
-    text = with_plain_numbers(compatible(text.replace(_PLACE, " ")))
+    text = with_plain_numbers(text.replace(_PLACE, " "))
     pieces = _APART[not _SIGN.search(f"\n{text}")].split(text)
     apart = iter(pieces[1::2])
     tokens: list[str] = []
@@ -219,7 +221,7 @@ def _scan(text: str) -> list[str]:
 
 _SQL = re.compile(r"\s*(?:ALTER|CREATE|DELETE|DROP|INSERT|SELECT|UPDATE|WITH)\s")
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
-_WORD = re.compile(r"(?<!\S)[\"'(]?[^\W\d_]{2,}+[\"').,;:?!]*+(?!\S)")
+_AROUND = "\"'().,;:?!"
 _INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`\"'$(\[{]")
 _TABLE_ROW = re.compile(r"^[ \t]*+\|[^\n]++", re.MULTILINE)
 _OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
@@ -235,24 +237,29 @@ def notation(text: str, /, *, plain: bool = False) -> str:
         >>> notation("ln(x+1)."), notation("x - 3 = 5"), notation("It is f(x)")
         ('ln(x+1)', 'x - 3=5', '')
     """
-    code = bool(_SQL.match(text)) or (
-        "\n" in text and _are_rows(text.strip().split("\n"))
-    )
-    if not (code or plain):
-        prose = _TABLE_ROW.sub("|", text.replace("**", ""))
-        pieces, indented = prose.split(), bool(_INDENTED.search(prose))
-        words = sum(len(piece) > 1 and piece.isalpha() for piece in pieces)
-        if indented or 2 * words < len(pieces):  # else no sign can outweigh them
-            least = 0 if indented else len(_WORD.findall(prose))
-            code = len(_CODE_PIECE.findall(prose)) > least
-    if not code:
+    lines = text.strip().split("\n") if "\n" in text else ()
+    if not (_SQL.match(text) or _are_rows(lines) or (not plain and _is_code(text))):
         return ""
     bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
     return bare if "\n" in bare else _OPERATOR_SPACES.sub(r"\1", bare)
 
 
+def _is_code(text: str) -> bool:
+    """Return whether signs outweigh words, or stand among indented lines."""
+    text = _TABLE_ROW.sub("|", text.replace("**", ""))
+    pieces, indented = text.split(), bool(_INDENTED.search(text))
+    words = sum(
+        len(word := each.strip(_AROUND)) > 1 and word.isalpha() for each in pieces
+    )
+    if 2 * words >= len(pieces) and not indented:  # no sign can outweigh them
+        return False
+    return len(_CODE_PIECE.findall(text)) > (0 if indented else words)
+
+
 def _are_rows(lines: Sequence[str]) -> bool:
     """Return whether lines are those of a CSV or TSV file, or of YAML."""
+    if not lines:
+        return False
     commas = {line.count(",") - line.count(", ") for line in lines}
     tabs = {line.count("\t") for line in lines}
     # A single comma in each line may belong to a number or a phrase.

@@ -92,7 +92,9 @@ def test_rouge_tokens_are_rouge_scores_on_every_character() -> None:
 
 
 PLAIN_ENGLISH = st.lists(
-    st.sampled_from(["a", "bc", "Xyz", "it's", '"ab', "ab?", "de.", "fg,", "hi!\n", "J."]),
+    st.sampled_from(
+        ["a", "bc", "Xyz", "it's", '"ab', "ab?", "de.", "fg,", "hi!\n", "J."]
+    ),
     max_size=20,
 ).map(" ".join)
 
