@@ -26,7 +26,7 @@ LONG_QUESTION = 1_000
 answer from, whose words must count in full."""
 
 CONTENT_WEIGHT = 5_000
-"""The order of words is compared up to this weight, some 3,000 words of a long answer.
+"""The order of words is compared up to this weight, some 5,000 words of a long answer.
 After it common words count in any order, which keeps time linear."""
 
 ASKED = 2
@@ -51,29 +51,26 @@ _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz").union(
-    [word for word in FUNCTION_WORDS if len(word) == 1]
+    word for word in FUNCTION_WORDS if len(word) == 1
 )
-# A lone letter that is what was asked for, and no word: behind a digit, at the end of a
-# clause, before a verb, a capital; or behind a noun that no article follows.
+# A lone letter that is what was asked for, and no word: behind a digit, a capital, at
+# the end of a clause or before a verb.
 _LONE = re.compile(
     r"""[\W\d_](?<!['\u2019])([^\W\d_])(?![\w'\u2019])(?:
         (?<=\d.) | (?<=[B-HJ-Z]) | (?<=\w\ A)
-      | (?=[^\w\s]|\s*\Z|[^\S\n]*\n|\ (?:is|was|because|since)\b) )
-    """,
+      | (?=[^\w\s]|\s*\Z|[^\S\n]*\n|\ (?:is|was|because|since)\b) )""",
     re.VERBOSE,
 )
-# Nouns that are followed by a letter, but by no article; and such that may be verbs.
-_NOUNS = frozenset(
-    """
+# Or it follows one of these nouns, of which the second may be verbs before an article.
+_NOUNS = """
     appendix block category choice class exit factor gate hepatitis influenza letter
     option platform section size team terminal variant vitamin zone
-    """.split()
-)
-_MAYBE_VERBS = frozenset(
-    """
+"""
+_MAYBE_VERBS = """
     answer case figure grade group key line part plan room step table type
-    """.split()
-)
+"""
+_LETTERED = frozenset(_NOUNS.split())
+_MAYBE_LETTERED = frozenset(_MAYBE_VERBS.split())
 _LINKS = frozenset(("is", "was", "of"))
 
 
@@ -84,11 +81,11 @@ class ContentF1:
     "The capital of France is Lyon" share six of seven words and agree on nothing. So
     words are weighted:
 
-    - 24: a name (a word with a capital letter), a lone letter that is no word (option
-      a, gate 5a), a number, a symbol or a negation;
+    - 24: a name (a word with a capital letter, in one text or both), a lone letter that
+      is no word (option a, gate 5a), a number, a sign or a negation;
     - 8: any other content word;
-    - 2: a word of the question that both answers have;
-    - 1: a function word of one of nine languages.
+    - 2: a word of the question;
+    - 1: a function word of one of nine languages, a bracket.
 
     In a pair of more than 200 tokens these weights are 3, 1, 1 and 1. The similarity is
     the mean of F1 and containment, times a factor c:
@@ -103,8 +100,8 @@ class ContentF1:
     where only one is negated, each has a number that the other lacks, or the same
     numbers stand in another order.
 
-    Two texts with the same words are at least 0.9 alike where they differ in marks of
-    prose alone, and at most 0.2 where one lacks another symbol (``!admin``, ``rm /``).
+    Two texts that differ in marks of prose alone are 1 alike, and at most 0.2 those
+    with the same words and other signs (``!admin``, ``rm /``).
 
     Two JSON texts are compared value by value: the mean of all, halved if one is at
     most 0.5 alike. Two pieces of code, formulas, paths or tables are compared exactly,
@@ -255,10 +252,10 @@ class WeighedWords:
         self.words = words = frozenset(tokens)
         self.letters = labels = _NONE
         if not words.isdisjoint(_LETTERS):
-            found = _LONE.findall(f"\n{text}")
-            if not (words.isdisjoint(_NOUNS) and words.isdisjoint(_MAYBE_VERBS)):
-                found += _letters_named(tokens)
-            self.letters = labels = words.intersection(map(str.casefold, found))
+            found = {*map(str.casefold, _LONE.findall(f"\n{text}"))}
+            if not (words.isdisjoint(_LETTERED) and words.isdisjoint(_MAYBE_LETTERED)):
+                found |= _LETTERS.intersection(_letters_behind_nouns(tokens))
+            self.letters = labels = words & found
         capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
         if loud := [word.casefold() for word in capitals if word[1:].isupper()]:
             labels = labels.union(loud) & words
@@ -278,13 +275,11 @@ class WeighedWords:
         return {**weights, **dict.fromkeys(self.names, _HEAVY)}
 
 
-def _letters_named(tokens: Iterable[str]) -> Iterator[str]:
-    """Yield the lone letters behind a noun: vitamin a, the answer is c."""
-    bare = [word for word in tokens if word not in _LINKS]
-    for noun, letter in pairwise(bare):
-        if len(letter) == 1 and letter.isalpha():
-            if noun in _NOUNS or (noun in _MAYBE_VERBS and letter not in "ai"):
-                yield letter
+def _letters_behind_nouns(tokens: Iterable[str]) -> Iterator[str]:
+    """Yield the letters of: vitamin a, the answer is c."""
+    for noun, letter in pairwise(word for word in tokens if word not in _LINKS):
+        if noun in _LETTERED or (noun in _MAYBE_LETTERED and letter not in "ai"):
+            yield letter
 
 
 def _weight(word: str) -> int:

@@ -45,10 +45,11 @@ _MARK = rf"""
     | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
     | (?<=;) | (?<=:):
 """
-# A number that has to be read, and a hyphen that makes one or an option.
+# A number that has to be read, and a hyphen that makes one, an option or a grade.
 _NUMERAL = r"""
       (?<=\d)(?:(?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])|(?<=\.\d)|(?<=(?:inus|tive)\ \d))
-    | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.]) | (?<=[^\w][A-Za-z]-)(?=[^\w\s]) | (?<=-)(?=\s*\Z)
+    | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.])
+    | (?<=-)(?:(?<=[^\w][A-Za-z]-)(?=[^\w\s])|(?=\s*\Z))
 """
 _SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
 _GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
