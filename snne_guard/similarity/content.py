@@ -84,7 +84,7 @@ class ContentF1:
     - 24: a name (a word with a capital letter, in one text or both), a lone letter that
       is no word (option a, gate 5a), a number, a sign or a negation;
     - 8: any other content word;
-    - 2: a word of the question;
+    - 2: a content word of the question that both answers have;
     - 1: a function word of one of nine languages, a bracket.
 
     In a pair of more than 200 tokens these weights are 3, 1, 1 and 1. The similarity is
@@ -153,7 +153,7 @@ def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return the similarity of every two answers to one question."""
     distinct = distinct_texts(texts)
     answers = [_Answer(text, asked) for text in distinct]
-    weigh = cache(partial(_Weighing, answers, asked))
+    weigh = cache(partial(_Weighing, answers))
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
         if a.is_exact and b.is_exact:
@@ -186,35 +186,45 @@ class _Weighing:
     Weights are divided by ``scale``.
     """
 
-    def __init__(self, answers: Sequence[_Answer], asked: _Words, scale: int) -> None:
-        self._heavy = _HEAVY // scale
+    def __init__(self, answers: Sequence[_Answer], scale: int) -> None:
+        words = _NONE.union(*[each.words for each in answers])
         known = _KNOWN if scale == 1 else _KNOWN_COARSELY
-        usual, words = _WORD // scale, _NONE.union(*[each.words for each in answers])
+        usual, self._heavy, self._asked = (
+            _WORD // scale,
+            _HEAVY // scale,
+            ASKED // scale or 1,
+        )
         self._units = units = {
             word: chr(place)
             * (known.get(word) or (usual if word.isalpha() else self._heavy))
             for place, word in enumerate(words)
         }
-        for word in asked & words:
-            units[word] = units[word][0] * (ASKED // scale or 1)
         self._texts: dict[_Answer, str] = {}
         for each in answers:
             text = "".join([units[word] for word in each.tokens])
-            self._texts[each] = self._with_names(text, each.names)
+            self._texts[each] = self._weighing(text, each.names, self._heavy)
 
     def overlap(self, a: _Answer, b: _Answer) -> float:
         """Return the mean of F1 and containment, by weight; below 1."""
+        one, other = self._texts[a], self._texts[b]
+        if asked := a.asked & b.asked:
+            one = self._weighing(one, asked, self._asked, a.names)
+            other = self._weighing(other, asked, self._asked, b.names)
         # A name in one of them is one in both.
-        one = self._with_names(self._texts[a], b.names & a.others)
-        other = self._with_names(self._texts[b], a.names & b.others)
+        one = self._weighing(one, b.names & a.others, self._heavy)
+        other = self._weighing(other, a.names & b.others, self._heavy)
         shared = common_length(one, other, CONTENT_WEIGHT)
         both, shorter = len(one) + len(other), min(len(one), len(other))
         return min(shared / both + shared / shorter / 2, ALMOST_ONE)
 
-    def _with_names(self, text: str, names: _Words) -> str:
-        for name in names:
-            unit = self._units[name]
-            text = text.replace(unit, unit[0] * self._heavy)
+    def _weighing(
+        self, text: str, words: _Words, weight: int, names: _Words = _NONE
+    ) -> str:
+        """Return a text in which words weigh another weight."""
+        for word in words:
+            unit = self._units[word]
+            before = unit[0] * self._heavy if word in names else unit
+            text = text.replace(before, unit[0] * weight)
         return text
 
 
@@ -287,16 +297,13 @@ def _weight(word: str) -> int:
 
 
 class _Answer(WeighedWords):
-    """What is compared of one text, whatever the others are.
-
-    Its names are those that were not asked for, its other words neither.
-    """
+    """What is compared of one text: with words that were asked for, and all others."""
 
     def __init__(self, text: str, asked: _Words) -> None:
         super().__init__(text)
         self.text = text
-        self.names -= asked
-        self.others = self.words - self.names
+        self.asked = self.content & asked
+        self.others = self.words - self.names - self.asked
         self.value = read_json(text)
         self.notation = notation(text, plain=self.plain)
         self.is_exact = bool(self.notation) or self.value is not NOT_JSON
