@@ -188,12 +188,8 @@ class _Weighing:
 
     def __init__(self, answers: Sequence[_Answer], scale: int) -> None:
         words = _NONE.union(*[each.words for each in answers])
-        known = _KNOWN if scale == 1 else _KNOWN_COARSELY
-        usual, self._heavy, self._asked = (
-            _WORD // scale,
-            _HEAVY // scale,
-            ASKED // scale or 1,
-        )
+        self._heavy, self._asked = _HEAVY // scale, ASKED // scale or 1
+        usual, known = _WORD // scale, _KNOWN if scale == 1 else _KNOWN_COARSELY
         self._units = units = {
             word: chr(place)
             * (known.get(word) or (usual if word.isalpha() else self._heavy))

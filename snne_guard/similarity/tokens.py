@@ -34,7 +34,8 @@ _ROUGE = bytes(
 # -- Signs -----------------------------------------------------------------------------
 
 _LETTER = r"[^\W\d_]"
-# Where a mark of prose is a sign. A text begins with a line feed here.
+# Where a mark of prose is a sign, looking back at it. A text begins with a line feed
+# here.
 _MARK = rf"""
       (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
     | (?:(?<=\n[a-z\d]!)|(?<=\n\d\d!))(?=\s*\Z)                    # 6!
@@ -61,7 +62,8 @@ _PLAIN = f"{_PLAIN_WORD}0123456789- \t\r\n".encode()
 _CODE = r"```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w"
 _ANY = f"[{_PLAIN_WORD}]"
 _STRETCH = rf"(?<={_ANY} ){_ANY}[{_PLAIN_WORD} \t\r\n]{{30,}}(?= {_ANY}++\s)"
-_APART = re.compile(f"({_CODE})"), re.compile(f"({_CODE}|{_STRETCH})")
+_CODE_APART = re.compile(f"({_CODE})")
+_APART = re.compile(f"({_CODE}|{_STRETCH})")
 _PLACE = "\x01"
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
@@ -112,31 +114,18 @@ _TOKEN = re.compile(
 _ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
 # Without such a sign these are marks of prose: a dash, and a semicolon.
 _OPERATORS, _LOOSE = frozenset("=+^<>≤≥≠→√∞|({"), frozenset("-;")
+# With such a first word they are signs too.
+_COMMAND = re.compile(
+    r"""\s*(?:--|cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
+        |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
+    re.VERBOSE,
+)
 # Punctuation to Unicode, but signs to a reader.
 _SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
 _CURRENCY = re.compile("[$€£¥₹]")
 _AMOUNT = re.compile(
     r"((?<![\w)%])-)?([$€£¥₹])\s?(-?\d++(?:[.,']\d++)*+"
     r"(?:\s(?:thousand|million|billion|trillion)\b)?+)"
-)
-# A piece of text that no prose has.
-_CODE_PIECE = re.compile(
-    r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
-      | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
-      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
-      | (?<!\S)\S*?(?:
-            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
-          | [\w)][*+][\w(]
-          | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
-          | [)\]][\w*/+-]                             # (x)+1
-          | [A-Za-z.]/[\w.]++/                        # a/b/c
-        )\S*+""",
-    re.VERBOSE,
-)
-_COMMAND = re.compile(
-    r"""\s*(?:--|cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
-        |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
-    re.VERBOSE,
 )
 
 
@@ -179,7 +168,8 @@ def cut(text: str, /) -> tuple[list[str], bool]:
 def _tokens(text: str) -> list[str]:
     """Return the tokens of text that is not plain."""
     text = with_plain_numbers(text.replace(_PLACE, " "))
-    pieces = _APART[not _SIGN.search(f"\n{text}")].split(text)
+    pattern = _CODE_APART if _SIGN.search(f"\n{text}") else _APART
+    pieces = pattern.split(text)
     apart = iter(pieces[1::2])
     tokens: list[str] = []
     has_code = bool(_COMMAND.match(text))
@@ -220,6 +210,20 @@ def _scan(text: str) -> list[str]:
 
 # -- Code ------------------------------------------------------------------------------
 
+# A piece of text that no prose has.
+_CODE_PIECE = re.compile(
+    r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
+      | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
+      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
+      | (?<!\S)\S*?(?:
+            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
+          | [\w)][*+][\w(]
+          | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
+          | [)\]][\w*/+-]                             # (x)+1
+          | [A-Za-z.]/[\w.]++/                        # a/b/c
+        )\S*+""",
+    re.VERBOSE,
+)
 _SQL = re.compile(r"\s*(?:ALTER|CREATE|DELETE|DROP|INSERT|SELECT|UPDATE|WITH)\s")
 _YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
 _AROUND = "\"'().,;:?!"
