@@ -154,7 +154,7 @@ def unicode_tokens(text: str, /) -> list[str]:
 
 def cut(text: str, /) -> tuple[list[str], bool]:
     """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
-    text = compatible(text)
+    text = compatible(text).strip()
     prose = _BRACKETS.sub(r"\1", text) if "(" in text else text
     plain = (
         prose.isascii()
@@ -196,7 +196,7 @@ def _scan(text: str) -> list[str]:
     if "(" in text or "[" in text:
         text = _BRACKETS.sub(r"\1", _PAIR.sub(", ", text))
     if _CURRENCY.search(text):
-        text = _AMOUNT.sub(r" \1\3 \2 ", text)
+        text = _AMOUNT.sub(r" \1\3 \2", text)
     tokens: list[str] = []
     for token in _TOKEN.findall(text):
         if token.isalnum():

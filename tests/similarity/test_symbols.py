@@ -79,6 +79,7 @@ PROSE = [
     ("4 \u00d7 4", "4*4"),
     ("4\u00b74", "4 * 4"),
     ("about $5", "about 5 $"),
+    ("It is $5.", "It is $5"),
     ("It's 42!", "It's 42"),
     ('He said, "yes."', "He said yes"),
     ('in "1990" or so', "in 1990 or so"),
