@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.letters import capital_labels, lone_letters
 from snne_guard.similarity.lexical import (
     ALMOST_ONE,
-    characters,
     common_length,
     distinct_texts,
     spread,
 )
-from snne_guard.similarity.symbols import RUN, notation, symbols_in
-from snne_guard.similarity.tokens import is_plain, unicode_tokens
+from snne_guard.similarity.tokens import cut, notation
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
 
@@ -35,23 +32,46 @@ After it common words count in any order, which keeps time linear."""
 ASKED = 2
 """Weight of a word of the question."""
 
-OTHER_SYMBOL = 0.2
-"""Most that two texts are alike which have the same words and another symbol."""
+OTHER_SIGN = 0.2
+"""Most that two texts are alike which have the same words and another sign."""
 
-SAME_WORDS = 0.9
-"""Least that two texts are alike which differ in marks of prose alone."""
-
-_FUNCTION, _WORD, _HEAVY = 1, 8, 24
-_KNOWN = dict.fromkeys(FUNCTION_WORDS, _FUNCTION) | dict.fromkeys(NEGATIONS, _HEAVY)
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
+_WORD, _HEAVY = 8, 24
+_LIGHT = FUNCTION_WORDS.union("()[]{};")  # and signs that prose may have too
+_KNOWN = dict.fromkeys(_LIGHT, 1) | dict.fromkeys(NEGATIONS, _HEAVY)
 _MANY, _COARSE = 200, 8  # with more tokens in a pair weights are divided, for speed
+_KNOWN_COARSELY = dict.fromkeys(_LIGHT, 1) | dict.fromkeys(NEGATIONS, _HEAVY // _COARSE)
 _Words = frozenset[str]
 _NONE = _Words()
+_SPELT = frozenset(SPELLINGS)
 
 _CAPITALS = re.compile(r"[^\W\d_a-z][^\W\d_]*+")
 _ASCII_CAPITALS = re.compile("[A-Z][A-Za-z]*+")
+_RUN = re.compile(r"[^\W_]+")
 _NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _AM = re.compile(r"['\u2019]m\b", re.IGNORECASE)
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz").union(
+    word for word in FUNCTION_WORDS if len(word) == 1
+)
+# A lone letter that is what was asked for, and no word: behind a digit, a capital, at
+# the end of a clause or before a verb.
+_LONE = re.compile(
+    r"""[\W\d_](?<!['\u2019])([^\W\d_])(?![\w'\u2019])(?:
+        (?<=\d.) | (?<=[B-HJ-Z]) | (?<=\w\ A)
+      | (?=[^\w\s]|\s*\Z|[^\S\n]*\n|\ (?:is|was|because|since)\b) )""",
+    re.VERBOSE,
+)
+# Or it follows one of these nouns, of which the second may be verbs before an article.
+_NOUNS = """
+    appendix block category choice class exit factor gate hepatitis influenza letter
+    option platform section size team terminal variant vitamin zone
+"""
+_MAYBE_VERBS = """
+    answer case figure grade group key line part plan room step table type
+"""
+_LETTERED = frozenset(_NOUNS.split())
+_MAYBE_LETTERED = frozenset(_MAYBE_VERBS.split())
+_LINKS = frozenset(("is", "was", "of"))
 
 
 class ContentF1:
@@ -61,11 +81,11 @@ class ContentF1:
     "The capital of France is Lyon" share six of seven words and agree on nothing. So
     words are weighted:
 
-    - 24: a name (a word with a capital letter), a lone letter that is no word (option
-      a, gate 5a), a number, a symbol or a negation;
+    - 24: a name (a word with a capital letter, in one text or both), a lone letter that
+      is no word (option a, gate 5a), a number, a sign or a negation;
     - 8: any other content word;
-    - 2: a word of the question that both answers have;
-    - 1: a function word of one of nine languages.
+    - 2: a content word of the question that both answers have;
+    - 1: a function word of one of nine languages, a bracket.
 
     In a pair of more than 200 tokens these weights are 3, 1, 1 and 1. The similarity is
     the mean of F1 and containment, times a factor c:
@@ -80,8 +100,8 @@ class ContentF1:
     where only one is negated, each has a number that the other lacks, or the same
     numbers stand in another order.
 
-    Two texts with the same words are at least 0.9 alike where they differ in marks of
-    prose alone, and at most 0.2 where one lacks another symbol (``!admin``, ``rm /``).
+    Two texts that differ in marks of prose alone are 1 alike, and at most 0.2 those
+    with the same words and other signs (``!admin``, ``rm /``).
 
     Two JSON texts are compared value by value: the mean of all, halved if one is at
     most 0.5 alike. Two pieces of code, formulas, paths or tables are compared exactly,
@@ -132,39 +152,76 @@ content_f1 = ContentF1()
 def _compare(texts: Sequence[str], asked: _Words) -> FloatArray:
     """Return the similarity of every two answers to one question."""
     distinct = distinct_texts(texts)
-    answers = [*map(_Answer, distinct)]
-    words = _NONE.union(*[each.words for each in answers])
-    units = _Units(words, 1), _Units(words, _COARSE)
+    answers = [_Answer(text, asked) for text in distinct]
+    weigh = cache(partial(_Weighing, answers))
     matrix: FloatArray = np.ones((len(answers), len(answers)))
     for (i, a), (j, b) in combinations(enumerate(answers), 2):
-        if a.value is not NOT_JSON and b.value is not NOT_JSON:
-            alike = alike_values(
-                a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
-            )
+        if a.is_exact and b.is_exact:
+            alike = _alike_forms(a, b, asked)
+        elif a.tokens == b.tokens:
+            alike = 1.0
+        elif a.words.isdisjoint(b.words):
+            alike = 0.0
         else:
-            alike = _alike(a, b, units[len(a.tokens) + len(b.tokens) > _MANY], asked)
+            scale = _COARSE if len(a.tokens) + len(b.tokens) > _MANY else 1
+            alike = weigh(scale).overlap(a, b) * _factor(a, b)
+            if not (a.plain and b.plain) and a.runs == b.runs:
+                alike = min(alike, OTHER_SIGN)
         matrix[i, j] = matrix[j, i] = alike
     return spread(matrix, distinct, texts)
 
 
-def _alike(a: _Answer, b: _Answer, units: _Units, asked: _Words) -> float:
-    """Return the similarity of two texts that are not both JSON."""
-    exact = bool(a.notation and b.notation)
-    if exact:
-        alike = float(a.notation == b.notation)
-    elif a.tokens == b.tokens:
-        alike = 1.0
-    elif common := a.words & b.words:
-        alike = units.overlap(a, b, common, asked) * _factor(a, b)
-    else:
-        return 0.0
-    if (alike < 1 and a.plain and b.plain) or a.runs != b.runs:
-        return alike
-    if a.value is not NOT_JSON or b.value is not NOT_JSON:
-        return alike
-    if a.symbols != b.symbols:
-        return min(alike, OTHER_SYMBOL)
-    return alike if exact or a.numbers != b.numbers else max(alike, SAME_WORDS)
+def _alike_forms(a: _Answer, b: _Answer, asked: _Words) -> float:
+    """Return the similarity of JSON, code, formulas or tables."""
+    if a.value is NOT_JSON or b.value is NOT_JSON:
+        return float(a.notation == b.notation)
+    return alike_values(
+        a.value, b.value, lambda *pair: float(_compare(pair, asked)[0, 1])
+    )
+
+
+class _Weighing:
+    """Answers in letters, of each word as many as it weighs: rapidfuzz counts letters.
+
+    Weights are divided by ``scale``.
+    """
+
+    def __init__(self, answers: Sequence[_Answer], scale: int) -> None:
+        words = _NONE.union(*[each.words for each in answers])
+        self._heavy, self._asked = _HEAVY // scale, ASKED // scale or 1
+        usual, known = _WORD // scale, _KNOWN if scale == 1 else _KNOWN_COARSELY
+        self._units = units = {
+            word: chr(place)
+            * (known.get(word) or (usual if word.isalpha() else self._heavy))
+            for place, word in enumerate(words)
+        }
+        self._texts: dict[_Answer, str] = {}
+        for each in answers:
+            text = "".join([units[word] for word in each.tokens])
+            self._texts[each] = self._weighing(text, each.names, self._heavy)
+
+    def overlap(self, a: _Answer, b: _Answer) -> float:
+        """Return the mean of F1 and containment, by weight; below 1."""
+        one, other = self._texts[a], self._texts[b]
+        if asked := a.asked & b.asked:
+            one = self._weighing(one, asked, self._asked, a.names)
+            other = self._weighing(other, asked, self._asked, b.names)
+        # A name in one of them is one in both.
+        one = self._weighing(one, b.names & a.others, self._heavy)
+        other = self._weighing(other, a.names & b.others, self._heavy)
+        shared = common_length(one, other, CONTENT_WEIGHT)
+        both, shorter = len(one) + len(other), min(len(one), len(other))
+        return min(shared / both + shared / shorter / 2, ALMOST_ONE)
+
+    def _weighing(
+        self, text: str, words: _Words, weight: int, names: _Words = _NONE
+    ) -> str:
+        """Return a text in which words weigh another weight."""
+        for word in words:
+            unit = self._units[word]
+            before = unit[0] * self._heavy if word in names else unit
+            text = text.replace(before, unit[0] * weight)
+        return text
 
 
 def _factor(a: _Answer, b: _Answer) -> float:
@@ -179,47 +236,6 @@ def _factor(a: _Answer, b: _Answer) -> float:
     if a.negated != b.negated or reordered or not any(known):
         factor /= 2
     return factor
-
-
-class _Units:
-    """Texts in letters, of each word as many as it weighs: rapidfuzz counts letters."""
-
-    def __init__(self, words: _Words, scale: int) -> None:
-        self._words = words
-        self._scale = scale
-        self._texts: dict[_Answer, str] = {}
-
-    def overlap(self, a: _Answer, b: _Answer, common: _Words, asked: _Words) -> float:
-        """Return the mean of F1 and containment, by weight; below 1."""
-        one, other = self._text(a), self._text(b)
-        least, most = ASKED // self._scale or 1, _HEAVY // self._scale
-        # A common word weighs the same in both: as a name, or as one that was asked.
-        for word in common & (asked | (a.names ^ b.names)):
-            usual = self._usual[word]
-            heavy = usual[0] * most
-            unit = usual[0] * least if word in asked else heavy
-            if usual != unit or heavy != unit:
-                one = one.replace(heavy if word in a.names else usual, unit)
-                other = other.replace(heavy if word in b.names else usual, unit)
-        shared = common_length(one, other, CONTENT_WEIGHT)
-        both, shorter = len(one) + len(other), min(len(one), len(other))
-        return min(shared / both + shared / shorter / 2, ALMOST_ONE)
-
-    def _text(self, answer: _Answer) -> str:
-        if answer not in self._texts:
-            most, units = _HEAVY // self._scale, self._usual
-            names = {name: units[name][0] * most for name in answer.names}
-            units = {**units, **names}
-            self._texts[answer] = "".join([units[word] for word in answer.tokens])
-        return self._texts[answer]
-
-    @cached_property
-    def _usual(self) -> dict[str, str]:
-        """The letters of each word where it is no name."""
-        return {
-            word: letter * ((_KNOWN.get(word) or _weight(word)) // self._scale or 1)
-            for word, letter in characters(self._words).items()
-        }
 
 
 class WeighedWords:
@@ -237,21 +253,25 @@ class WeighedWords:
     """
 
     def __init__(self, text: str) -> None:
-        self.tokens, self.words = tokens, words = _words(text)
-        self.plain = plain = is_plain(text)
-        self.letters, labels = _NONE, _NONE
-        if not (text.isascii() and words.isdisjoint(_LETTERS)):
-            self.letters = words & lone_letters(text)
+        tokens, self.plain = _words(text)
+        self.tokens = tokens
+        self.words = words = frozenset(tokens)
+        self.letters = labels = _NONE
+        if not words.isdisjoint(_LETTERS):
+            found = {*map(str.casefold, _LONE.findall(f"\n{text}"))}
+            if not (words.isdisjoint(_LETTERED) and words.isdisjoint(_MAYBE_LETTERED)):
+                found |= _LETTERS.intersection(_letters_behind_nouns(tokens))
+            self.letters = labels = words & found
         capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
-        if not plain or any(map(str.isupper, capitals)):
-            labels = words.intersection(map(str.casefold, capital_labels(text)))
-        labels |= self.letters
-        self.content = (words - FUNCTION_WORDS) | labels
+        if loud := [word.casefold() for word in capitals if word[1:].isupper()]:
+            labels = labels.union(loud) & words
+        self.content = (words - _LIGHT) | labels
         self.names = self.content.intersection(map(str.casefold, capitals)) | labels
-        symbols = [word for word in words if not word.isalpha()]
-        numbers = {word for word in symbols if word.lstrip("-")[:1].isdigit()}
-        ordered = filter(numbers.__contains__, tokens) if numbers else ()
-        self.numbers = [*dict.fromkeys(ordered)]
+        self.numbers: list[str] = []
+        if not "".join(words).isalpha():
+            signs = {word for word in words if not word.isalpha()}
+            digits = {word for word in signs if word.lstrip("-")[:1].isdigit()}
+            self.numbers = [*dict.fromkeys(filter(digits.__contains__, tokens))]
         self.negated = not words.isdisjoint(NEGATIONS)
 
     @property
@@ -261,46 +281,49 @@ class WeighedWords:
         return {**weights, **dict.fromkeys(self.names, _HEAVY)}
 
 
+def _letters_behind_nouns(tokens: Iterable[str]) -> Iterator[str]:
+    """Yield the letters of: vitamin a, the answer is c."""
+    for noun, letter in pairwise(word for word in tokens if word not in _LINKS):
+        if noun in _LETTERED or (noun in _MAYBE_LETTERED and letter not in "ai"):
+            yield letter
+
+
 def _weight(word: str) -> int:
     return _KNOWN.get(word) or (_WORD if word.isalpha() else _HEAVY)
 
 
 class _Answer(WeighedWords):
-    """What is compared of one text, whatever the others and the question are."""
+    """What is compared of one text: with words that were asked for, and all others."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, asked: _Words) -> None:
         super().__init__(text)
-        self.value = read_json(text)
         self.text = text
-        self.notation = notation(text)
+        self.asked = self.content & asked
+        self.others = self.words - self.names - self.asked
+        self.value = read_json(text)
+        self.notation = notation(text, plain=self.plain)
+        self.is_exact = bool(self.notation) or self.value is not NOT_JSON
 
     @cached_property
     def runs(self) -> list[str]:
-        """Its words and digits, without all that is between."""
-        return RUN.findall(compatible(self.text).casefold())
-
-    @cached_property
-    def symbols(self) -> list[str]:
-        """The symbols between its words."""
-        return symbols_in(self.text)
+        """Its words and digits, without any signs."""
+        return _RUN.findall(compatible(self.text).casefold())
 
 
 def asked_words(question: str) -> frozenset[str]:
     """Return the words of a question that hardly count in an answer."""
     if len(question) >= LONG_QUESTION:  # a text to answer from
         return _NONE
-    _, words = _words(question)
+    words = frozenset(_words(question)[0])
     choice = "?" in question and not words.isdisjoint(OR)
     return _NONE if choice else words - NEGATIONS
 
 
-def _words(text: str) -> tuple[list[str], _Words]:
-    """Return the tokens of a text in one spelling, and the set of them."""
+def _words(text: str) -> tuple[list[str], bool]:
+    """Return the tokens of a text in one spelling, and whether it is plain."""
     if "'" in text or "\u2019" in text:
         text = _AM.sub(" am", _NOT.sub(" not", text))
-    tokens = unicode_tokens(text)
-    words = frozenset(tokens)
-    if not words.isdisjoint(SPELLINGS):
+    tokens, plain = cut(text)
+    if not _SPELT.isdisjoint(tokens):
         tokens = [*map(SPELLINGS.get, tokens, tokens)]
-        words = frozenset(tokens)
-    return tokens, words
+    return tokens, plain

@@ -16,8 +16,9 @@ _SAME = str.maketrans(
     }
 )
 _RAISED = re.compile(r"[\u207a\u207b]?[\u00b2\u00b3\u00b9\u2070-\u207f]+")
-_FRACTION = re.compile(
+_APART = re.compile(
     r"(?<=\w)(?=[\u00bc-\u00be\u2150-\u215e])|(?<=[\u00bc-\u00be\u2150-\u215e])(?=\w)"
+    r"|(?<=[\u00b2\u00b3\u00b9\u2070-\u207f])(?=[^\W\u00b2\u00b3\u00b9\u2070-\u207f])"
 )
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _MARK_RUN = re.compile(r"[^\w\s\x00-\x7f]{30}")
@@ -31,12 +32,12 @@ def compatible(text: str, /) -> str:
 
     Example:
         >>> compatible("10\u00b2, \u201cja\u201d, \u0663 \uff21")
-        '10^2 , "ja", 3 A'
+        '10^2, "ja", 3 A'
     """
     if text.isascii():
         return text
     # Normalising sorts runs of marks, in time quadratic in their length (UAX #15).
     text = _MARK_RUN.sub(rf"\g<0>{_JOINER}", text)
-    text = _FRACTION.sub(" ", _RAISED.sub(r"^\g<0> ", text))
+    text = _APART.sub(" ", _RAISED.sub(r"^\g<0>", text))
     text = normalize("NFKC", text).translate(_SAME).replace(_JOINER, "")
     return _OTHER_DIGIT.sub(lambda digit: str(decimal(digit[0])), text)

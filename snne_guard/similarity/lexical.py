@@ -103,8 +103,9 @@ def _common_lengths(encoded: Sequence[str]) -> FloatArray:
 def common_length(a: str, b: str, limit: int, /) -> int:
     """Return the longest common subsequence's length; in any order after a limit."""
     shared: int = LCSseq.similarity(a[:limit], b[:limit])
-    if max(len(a), len(b)) > limit:
-        shared += (Counter(a[limit:]) & Counter(b[limit:])).total()
+    if len(a) <= limit >= len(b):
+        return shared
+    shared += (Counter(a[limit:]) & Counter(b[limit:])).total()
     return min(shared, len(a), len(b))
 
 

@@ -8,10 +8,11 @@ The ``unicode`` tokenizer sees, in time linear in the text:
   ``1,200``, ``1'200`` and ``1 200`` are ``1200``; ``1,5`` is ``1.5``; ``5.0`` is ``5``,
   and ``7.50`` is ``7.5`` but where it may be a version (``Node 18.20``).
   Dates are three numbers;
-- **symbols**: currencies (moved after their number), operators, emoji; ``C++`` and
-  ``C#`` are words. Brackets and ``-`` count only beside another operator;
+- **signs**, which are what no prose has: currencies (moved after their number),
+  operators, emoji, the ``!`` of ``!ready``, a lone ``.``, brackets of a call or a sum,
+  primes. Marks of prose are left out, and so is Markdown; ``C++`` and ``C#`` are words;
 - **code**: an option (``-v``), an address (``a@b.com``) and a fenced block are one
-  token each, in their own case. What else code differs in, `symbols` sees.
+  token each, in their own case.
 
 A text of punctuation alone is one token, so that ``?`` is not ``!``.
 """
@@ -19,7 +20,7 @@ A text of punctuation alone is one token, so that ``?`` is not ``!``.
 from __future__ import annotations
 
 import re
-from itertools import chain
+from collections.abc import Sequence
 from unicodedata import category
 
 from snne_guard.similarity.forms import compatible
@@ -29,22 +30,62 @@ _ROUGE = bytes(
     code if chr(code) in "abcdefghijklmnopqrstuvwxyz0123456789" else ord(" ")
     for code in bytes(range(256)).lower()
 )
-# Text of these characters alone is words, and needs no grammar.
-_PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
-_PLAIN = f"{_PLAIN_WORD} \t\r\n".encode()
-# Such a stretch within other text is set aside, but for the words at its ends: they may
-# belong to a number ("minus", "percent").
-_ANY = f"[{_PLAIN_WORD}]"
-_STRETCH = re.compile(
-    rf"(?<={_ANY} )({_ANY}[{_PLAIN_WORD}\s]{{30,}})(?= {_ANY}++\s)", re.ASCII
-)
-_ASIDE = "\x01"
 
-_CODE = re.compile(
-    r"(```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w)"
-)
+# -- Signs -----------------------------------------------------------------------------
+
+_LETTER = r"[^\W\d_]"
+# Where a mark of prose is a sign, looking back at it. A text begins with a line feed
+# here.
+_MARK = rf"""
+      (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
+    | (?:(?<=\n[a-z\d]!)|(?<=\n\d\d!))(?=\s*\Z)                    # 6!
+    | (?<=\w\?)(?=\w)                                              # colou?r
+    | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                       # foo.bar
+    | (?<=[\s*/]\.)\.?(?=[\s/*]|{_LETTER}|\Z)                      # add ., cd .., *.x
+    | (?:(?<=\d')|(?<=[^\w'"]{_LETTER}'))'*(?!\w)                  # 6', f''
+    | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
+    | (?<=;) | (?<=:):
+"""
+# A number that has to be read, and a hyphen that makes one, an option or a grade.
+_NUMERAL = r"""
+      (?<=\d)(?:(?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])|(?<=\.\d)|(?<=(?:inus|tive)\ \d))
+    | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.])
+    | (?<=-)(?:(?<=[^\w][A-Za-z]-)(?=[^\w\s])|(?=\s*\Z))
+"""
+_SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
+_GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
+# Text of these characters alone is words and marks of prose, and needs no grammar.
+_PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
+_PLAIN = f"{_PLAIN_WORD}0123456789- \t\r\n".encode()
+# What is cut apart from the rest: code, and a long stretch of plain words, but for the
+# words at its ends, which may belong to a number ("minus", "percent").
+_CODE = r"```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w"
+_ANY = f"[{_PLAIN_WORD}]"
+_STRETCH = rf"(?<={_ANY} ){_ANY}[{_PLAIN_WORD} \t\r\n]{{30,}}(?= {_ANY}++\s)"
+_CODE_APART = re.compile(f"({_CODE})")
+_APART = re.compile(f"({_CODE}|{_STRETCH})")
+_PLACE = "\x01"
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
+
+# -- Markdown, LaTeX's delimiters, quotes and brackets of prose ------------------------
+
+_LINE_START = re.compile(
+    r"\n[^\S\n]*+(?:[-*\u2022]\ (?=\S)|\#{1,6}\ (?=[A-Z\d])|(\w{1,3})\)(?=\s))"
+)
+_MARKED = re.compile(r"[*_$`\\]")
+_MARKUP = re.compile(
+    r"""(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?![\w*])
+      | (?<!\w)(__?)(?=[^\s_])([^_\n]{1,300})(?<=\S)\3(?!\w)
+      | (?<![\w$])\$(?=\S)([^$\n]{1,300})(?<=\S)\$(?!\w)
+      | \\[()\[\]] | \\(?=[$%&\#_]) | `
+    """,
+    re.VERBOSE,
+)
+_QUOTES = re.compile(r"""(?<!\w)(["'])([^"'\n]{1,300})\1(?!\w)""")
+_BRACKETS = re.compile(r"(?<![\w)\]])\(([^()\[\]{}=+*/<>^|&]{1,500})\)(?![\w(])")
+
+# -- Tokens ----------------------------------------------------------------------------
 
 # Letters of scripts without spaces between words, and the marks of all others.
 _UNSPACED = (
@@ -55,21 +96,32 @@ _MARKS = "".join(
     letter for letter in map(chr, range(0x300, 0x1800)) if category(letter)[0] == "M"
 )
 _TOKEN = re.compile(
-    rf"""(?=[^\s,;:?'"]) (?:
+    rf"""(?=[^\s,]) (?:
         [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
-            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#]) )?    # v1.2, C++, C#
-      | (?: (?<![a-z\d)\]%°]) - )?                                # a number
+            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#])         # v1.2, C++, C#
+              | (?<=[^\w][A-Za-z])-(?=[^\w\s]|\s*\Z) )?           # A-
+      | (?: (?<![A-Za-z\d)\]%°]) - )?                             # a number
             (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
-            (?: e[+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
-      | (?=\w)[{_UNSPACED}][{_MARKS}]*+ | [^\x00-\x7f\w\s]
-      | [<>!=]= | -> | [-+=<>^$%()\[\]*/~{_ASIDE}]
+            (?: [eE][+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
+      | (?=\w)[{_UNSPACED}][{_MARKS}]*+
+      | [<>!=]= | ->
+      | -(?!(?<={_LETTER}-){_LETTER})
+      | [!?.;'":] (?:{_MARK})
+      | /(?!(?<=\d/)\d) | [^\w\s.,;:?!'"/-] | _
     )""",
     re.VERBOSE,
 )
-_OPERATORS = frozenset("=+^<>≤≥≠→")
-_NUMBER_STARTS = frozenset("-.0123456789")
-_LOOSE = frozenset("-()[]*/~")
-ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
+_ALIASES = {">=": "≥", "<=": "≤", "!=": "≠", "==": "=", "->": "→"}
+# Without such a sign these are marks of prose: a dash, and a semicolon.
+_OPERATORS, _LOOSE = frozenset("=+^<>≤≥≠→√∞|({"), frozenset("-;")
+# With such a first word they are signs too.
+_COMMAND = re.compile(
+    r"""\s*(?:--|cat|cd|chmod|chown|cp|curl|docker|echo|exit|export|git|grep|kill|ls|make
+        |mkdir|mv|npm|pip|print|python|return|rm|set|sudo|touch|wget)\s""",
+    re.VERBOSE,
+)
+# Punctuation to Unicode, but signs to a reader.
+_SIGNS = frozenset("\u2030\u2031\u2032\u2033\u2034\u00a7\u2020\u2021")
 _CURRENCY = re.compile("[$€£¥₹]")
 _AMOUNT = re.compile(
     r"((?<![\w)%])-)?([$€£¥₹])\s?(-?\d++(?:[.,']\d++)*+"
@@ -88,7 +140,7 @@ def rouge_tokens(text: str, /) -> list[str]:
 
 
 def unicode_tokens(text: str, /) -> list[str]:
-    """Cut a text into words of any script, whole numbers and symbols.
+    """Cut a text into words of any script, whole numbers and signs.
 
     On plain English words it gives what ``rouge_tokens`` gives; the rules are those of
     this module. A blank text has no tokens.
@@ -97,46 +149,126 @@ def unicode_tokens(text: str, /) -> list[str]:
         >>> unicode_tokens("At -5 °C, C++ costs $1,200: don't.")
         ['at', '-5', '°', 'c', 'c++', 'costs', '1200', '$', 'don', 't']
     """
-    if is_plain(text):
-        tokens = rouge_tokens(text)
-    else:
-        text = text.replace(_ASIDE, " ")
-        pieces = [text] if "```" in text else _STRETCH.split(text)
-        tokens = _tokens(_ASIDE.join(pieces[::2]))
-        if len(pieces) > 1:
-            stretches = map(rouge_tokens, pieces[1::2])
-            cut = [next(stretches) if word == _ASIDE else [word] for word in tokens]
-            tokens = [*chain.from_iterable(cut)]
-    return tokens or ["".join(text.split())][: bool(text.strip())]
+    return cut(text)[0]
+
+
+def cut(text: str, /) -> tuple[list[str], bool]:
+    """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
+    text = compatible(text).strip()
+    prose = _BRACKETS.sub(r"\1", text) if "(" in text else text
+    plain = (
+        prose.isascii()
+        and not prose.encode("ascii").translate(None, _PLAIN)
+        and not _GRAMMAR.search(f"\n{prose}")
+    )
+    tokens = rouge_tokens(prose) if plain else _tokens(text)
+    return tokens or ["".join(text.split())][: bool(text.strip())], plain
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the tokens of text that is not plain."""
+    text = with_plain_numbers(text.replace(_PLACE, " "))
+    pattern = _CODE_APART if _SIGN.search(f"\n{text}") else _APART
+    pieces = pattern.split(text)
+    apart = iter(pieces[1::2])
     tokens: list[str] = []
-    text = _PAIR.sub(", ", with_plain_numbers(compatible(text)))
-    for place, piece in enumerate(_CODE.split(text)):
-        code = _LANGUAGE.sub("", piece).strip("` \t\r\n") or piece
-        tokens += [code] if place % 2 else _scan(piece.casefold())
-    return tokens
-
-
-def is_plain(text: str, /) -> bool:
-    """Return whether a text is ASCII words and marks of prose, and nothing else."""
-    return text.isascii() and not text.encode("ascii").translate(None, _PLAIN)
+    has_code = bool(_COMMAND.match(text))
+    for token in _scan(_PLACE.join(pieces[::2])):
+        if token != _PLACE:
+            tokens.append(token)
+        elif (piece := next(apart))[0] in "`-" or "@" in piece:
+            has_code = True
+            tokens.append(_LANGUAGE.sub("", piece).strip("` \t\r\n") or piece)
+        else:
+            tokens += rouge_tokens(piece)
+    if has_code or not _OPERATORS.isdisjoint(tokens):
+        return tokens
+    return [token for token in tokens if token not in _LOOSE]
 
 
 def _scan(text: str) -> list[str]:
-    """Return the tokens of case-folded text without notation."""
+    """Return the tokens of a text, with the place of each piece that was cut apart."""
+    text = _LINE_START.sub(r"\n\1", f"\n{text}")
+    if _MARKED.search(text):
+        text = _MARKUP.sub(r"\2\4\5", text)
+    if "'" in text or '"' in text:
+        text = _QUOTES.sub(r"\2", text)
+    if "(" in text or "[" in text:
+        text = _BRACKETS.sub(r"\1", _PAIR.sub(", ", text))
     if _CURRENCY.search(text):
-        text = _AMOUNT.sub(r" \1\3 \2 ", text)
-    written = _TOKEN.findall(text)
-    if _OPERATORS.isdisjoint(written):
-        written = [token for token in written if token not in _LOOSE]
+        text = _AMOUNT.sub(r" \1\3 \2", text)
     tokens: list[str] = []
-    for token in written:
-        if token.isalnum() or token in _LOOSE:
-            tokens.append(token)
-        elif token[0] in _NUMBER_STARTS and token not in ALIASES:
-            tokens += plain_numbers(token)
-        elif token.isascii() or len(token) > 1 or category(token)[0] in "LNS":
-            tokens.append(ALIASES.get(token, token))
+    for token in _TOKEN.findall(text):
+        if token.isalnum():
+            tokens.append(token.casefold())
+        elif token.lstrip("-.")[:1].isdigit():
+            tokens += plain_numbers(token.casefold())
+        elif token.isascii() or category(token[0])[0] in "LNS" or token in _SIGNS:
+            tokens.append(_ALIASES.get(token, token.casefold()))
     return tokens
+
+
+# -- Code ------------------------------------------------------------------------------
+
+# A piece of text that no prose has.
+_CODE_PIECE = re.compile(
+    r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
+      | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
+      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
+      | (?<!\S)\S*?(?:
+            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
+          | [\w)][*+][\w(]
+          | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
+          | [)\]][\w*/+-]                             # (x)+1
+          | [A-Za-z.]/[\w.]++/                        # a/b/c
+        )\S*+""",
+    re.VERBOSE,
+)
+_SQL = re.compile(r"\s*(?:ALTER|CREATE|DELETE|DROP|INSERT|SELECT|UPDATE|WITH)\s")
+_YAML = re.compile(r"\s*+(?:(?:- )*+[\w\"'./-]++:(?:\s.*)?|- \S++\s*+)")
+_AROUND = "\"'().,;:?!"
+_INDENTED = re.compile(r"\n(?: {2,}+|\t)[\w@}`\"'$(\[{]")
+_TABLE_ROW = re.compile(r"^[ \t]*+\|[^\n]++", re.MULTILINE)
+_OPERATOR_SPACES = re.compile(r" ?([=+^<>]) ?")
+
+
+def notation(text: str, /, *, plain: bool = False) -> str:
+    """Return code, a formula, a path or a table as it is compared; of prose nothing.
+
+    It has more pieces with signs than words, or a sign and indented lines; or it is
+    SQL, rows of cells, or keys with others beneath them.
+
+    Example:
+        >>> notation("ln(x+1)."), notation("x - 3 = 5"), notation("It is f(x)")
+        ('ln(x+1)', 'x - 3=5', '')
+    """
+    lines = text.strip().split("\n") if "\n" in text else ()
+    if not (_SQL.match(text) or _are_rows(lines) or (not plain and _is_code(text))):
+        return ""
+    bare = compatible(text).strip("` \t\r\n").rstrip(". \t\r\n")
+    return bare if "\n" in bare else _OPERATOR_SPACES.sub(r"\1", bare)
+
+
+def _is_code(text: str) -> bool:
+    """Return whether signs outweigh words, or stand among indented lines."""
+    text = _TABLE_ROW.sub("|", text.replace("**", ""))
+    pieces, indented = text.split(), bool(_INDENTED.search(text))
+    words = sum(
+        len(word := each.strip(_AROUND)) > 1 and word.isalpha() for each in pieces
+    )
+    if 2 * words >= len(pieces) and not indented:  # no sign can outweigh them
+        return False
+    return len(_CODE_PIECE.findall(text)) > (0 if indented else words)
+
+
+def _are_rows(lines: Sequence[str]) -> bool:
+    """Return whether lines are those of a CSV or TSV file, or of YAML."""
+    if not lines:
+        return False
+    commas = {line.count(",") - line.count(", ") for line in lines}
+    tabs = {line.count("\t") for line in lines}
+    # A single comma in each line may belong to a number or a phrase.
+    if (len(commas) == 1 and min(commas) > 1) or (len(tabs) == 1 and min(tabs)):
+        return True
+    nested = any(line[:1].isspace() for line in lines)
+    return nested and all(map(_YAML.fullmatch, lines))

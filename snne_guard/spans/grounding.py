@@ -23,7 +23,7 @@ from snne_guard.spans.cutting import Part, cut, plain
 from snne_guard.spans.matching import nearest_windows
 from snne_guard.types import Grounding, Span
 
-_LOOSE = frozenset("()[]*/~-")
+_LOOSE = frozenset("()[]{}*/~-;:.!?&|\\@#_'\"")
 """Signs that words keep or lose with what else stands in their text."""
 
 _NAMED = re.compile(r"[1-9]\d{0,2}(?: \d{3})+(?!\w)|[^\W_]+(?:[.,:'\u2019]\d+)*")

@@ -82,7 +82,8 @@ def slow_content_f1(one: str, other: str, question: str) -> float:
         if name.lower() not in FUNCTION_WORDS
     }
     marked = {w for w in mine | theirs if not w.isalpha() or w in NEGATIONS}
-    asked = ({*unicode_tokens(question)} - NEGATIONS) & mine & theirs
+    asked = {*unicode_tokens(question)} - NEGATIONS - FUNCTION_WORDS
+    asked &= mine & theirs
     best = np.zeros((len(left) + 1, len(right) + 1))
     for i, word in enumerate(left):
         for j, with_ in enumerate(right):

@@ -14,7 +14,7 @@ from snne_guard.similarity import (
     rouge_l,
     unicode_tokens,
 )
-from snne_guard.similarity.symbols import notation
+from snne_guard.similarity.tokens import notation
 
 SIZE = 1_000_000
 SMALL = 50_000
