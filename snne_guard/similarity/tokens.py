@@ -38,7 +38,8 @@ _LETTER = r"[^\W\d_]"
 # here.
 _MARK = rf"""
       (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
-    | (?:(?<=\n[a-z\d]!)|(?<=\n\d\d!))(?=\s*\Z)                    # 6!
+    | (?:(?<=\n[a-z\d]!)|(?<=\n\d[\d\ ]!))(?=\s*\Z)                # 6!
+    | (?<=[\s(][:?])(?=\w)                                         # :name, ?x
     | (?<=\w\?)(?=\w)                                              # colou?r
     | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                       # foo.bar
     | (?<=[\s*/]\.)\.?(?=[\s/*]|{_LETTER}|\Z)                      # add ., cd .., *.x
@@ -50,7 +51,7 @@ _MARK = rf"""
 _NUMERAL = r"""
       (?<=\d)(?:(?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])|(?<=\.\d)|(?<=(?:inus|tive)\ \d))
     | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.])
-    | (?<=-)(?:(?<=[^\w][A-Za-z]-)(?=[^\w\s])|(?=\s*\Z))
+    | (?<=-)(?:(?<=[^\w][A-Za-z]-)(?=[^\w\s])|(?=\s*\Z)) | (?<=\n-)(?=-\s)
 """
 _SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
 _GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
