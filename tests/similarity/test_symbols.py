@@ -55,6 +55,7 @@ OTHER_SYMBOLS = [
     ('here"there', "here there"),
 ]
 PROSE = [
+    (r"So it is $\boxed{12}$.", "So it is 12"),
     ("Well, it is gold!", "Well it is gold"),
     ("(in Rome)", "in Rome"),
     ("Smith (John)", "Smith John"),
