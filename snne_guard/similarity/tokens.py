@@ -79,11 +79,11 @@ _MARKUP = re.compile(
     r"""(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?![\w*])
       | (?<!\w)(__?)(?=[^\s_])([^_\n]{1,300})(?<=\S)\3(?!\w)
       | (?<![\w$])\$(?=\S)([^$\n]{1,300})(?<=\S)\$(?!\w)
-      | \\boxed\{([^{}\n]{1,300})\}
       | \\[()\[\]] | \\(?=[$%&\#_]) | `
     """,
     re.VERBOSE,
 )
+_BOXED = re.compile(r"\\boxed\{([^{}\n]{1,300})\}")
 _QUOTES = re.compile(r"""(?<!\w)(["'])([^"'\n]{1,300})\1(?!\w)""")
 _BRACKETS = re.compile(r"(?<![\w)\]])\(([^()\[\]{}=+*/<>^|&]{1,500})\)(?![\w(])")
 
@@ -192,7 +192,7 @@ def _scan(text: str) -> list[str]:
     """Return the tokens of a text, with the place of each piece that was cut apart."""
     text = _LINE_START.sub(r"\n\1", f"\n{text}")
     if _MARKED.search(text):
-        text = _MARKUP.sub(r"\2\4\5\6", text)
+        text = _MARKUP.sub(r"\2\4\5", _BOXED.sub(r"\1", text))
     if "'" in text or '"' in text:
         text = _QUOTES.sub(r"\2", text)
     if "(" in text or "[" in text:
