@@ -48,7 +48,6 @@ SLOW = {"tutorial.md", "evaluation.md"}
 NOT_RUN = {
     ("models.md", "needs the weights of a model"),
     ("tracing.md", "needs an account or a server"),
-    ("evaluation.md", "needs a SLURM cluster"),
 }
 """Blocks that are not run: page and reason."""
 
