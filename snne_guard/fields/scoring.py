@@ -126,6 +126,9 @@ def calibrate_fields(
         path = Random(str(row["id"])).choice(sorted(known))  # noqa: S311 - no secret
         us.append(uncertainties[path])
         labels.append(known[path])
+    if not us:
+        msg = "expected recordings with field_labels, got none"
+        raise InputError(msg)
     return Threshold.for_error_rate(us, labels, alpha=alpha, delta=delta)
 
 

@@ -48,9 +48,6 @@ SLOW = {"tutorial.md", "evaluation.md"}
 NOT_RUN = {
     ("models.md", "needs the weights of a model"),
     ("tracing.md", "needs an account or a server"),
-    ("evaluation.md", "needs a SLURM cluster"),
-    ("evaluation.md", "needs a Kubernetes cluster"),
-    ("evaluation.md", "needs a cluster"),
 }
 """Blocks that are not run: page and reason."""
 

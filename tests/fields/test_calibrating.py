@@ -52,6 +52,7 @@ def test_without_enough_labels_every_field_is_marked() -> None:
         ({"field_labels": {"/d": 1}}, "no field '/d'"),
         ({"field_labels": {"/c": 2}}, "expected 1 or 0 .* got 2"),
         ({"field_labels": {"/c": None}}, "expected 1 or 0 .* got None"),
+        ({"field_labels": {}}, "recordings with field_labels, got none"),
         ({"field_labels": [1, 0]}, "by path, got a list"),
         ({"main_answer": "Bern"}, "JSON"),
         ({"samples": []}, "sample"),
