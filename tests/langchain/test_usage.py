@@ -13,7 +13,6 @@ from langchain_core.messages.ai import UsageMetadata
 from langgraph.graph import START, MessagesState, StateGraph
 
 from snne_guard import Assessment, Cost, Prices, SNNEGuard
-from snne_guard.langchain.delivery import usage_of
 from tests.langchain.leaks import Handler
 from tests.langchain.support import (
     CALLS,
@@ -111,20 +110,6 @@ def test_langgraph_streams_a_fallback_once(asynchronous: bool) -> None:
         app = graph.add_edge(START, "model").compile()
         chunks = chunks_of(app, "Where?", asynchronous=asynchronous)
     assert "".join(chunk.text for chunk in chunks) == "Ask."
-
-
-def test_every_detail_of_the_usage_is_summed() -> None:
-    audio = "output_token_details.audio"
-    one = Cost(prompt_tokens=9, cached_tokens=2, details={audio: 1, "x.y": 2})
-    two = Cost(completion_tokens=7, reasoning_tokens=3, details={audio: 4})
-    assert usage_of(one + two) == {
-        "input_tokens": 9,
-        "output_tokens": 7,
-        "total_tokens": 16,
-        "input_token_details": {"cache_read": 2},
-        "output_token_details": {"reasoning": 3, "audio": 5},
-        "x": {"y": 2},
-    }
 
 
 def test_tokens_written_to_a_cache_have_a_price() -> None:

@@ -25,8 +25,7 @@ class _Quick(uvicorn.Server):
     """A server that notices within milliseconds that it is to end."""
 
     async def main_loop(self) -> None:
-        await self.on_tick(0)
-        while not self.should_exit:
+        while not await self.on_tick(0):
             await asyncio.sleep(0.01)
 
 
