@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -83,6 +84,15 @@ def test_calls_are_compared_where_that_is_asked_for(
         message = ask(guard.bind_tools([transfer]), way)
     assert metadata_of(message)["decision"] == decision
     assert bool(message.tool_calls) is (decision == "accept")
+
+
+def test_calls_that_were_cut_off_are_no_members() -> None:
+    cut = replace(calling({"amount": 5}), finish="length")
+    with Server(lambda _: cut) as server:
+        guard = guarded(server, **COMPARING)
+        record = metadata_of(guard.bind_tools([transfer]).invoke("Pay."))
+    assert (record["decision"], record["n_used"]) == ("refuse", 1)
+    assert "truncated_samples" in record["reasons"]
 
 
 def test_text_beside_a_call_that_cannot_be_read_is_the_answer() -> None:

@@ -130,7 +130,7 @@ def test_details_of_all_draws_reach_the_message(way: str) -> None:
         output_tokens=4,
         total_tokens=13,
         input_token_details={"cache_read": 2, "ephemeral_5m_input_tokens": 3},  # type: ignore[typeddict-unknown-key]
-        output_token_details={"audio": 1},
+        output_token_details={"audio": 1, "reasoning": 2},
     )
     said = cycle([AIMessage("Paris", usage_metadata=usage)])
     guard = SNNEGuard(GenericFakeChatModel(messages=said), n=3, **REFUSING)
@@ -140,6 +140,6 @@ def test_details_of_all_draws_reach_the_message(way: str) -> None:
         "output_tokens": 12,
         "total_tokens": 39,
         "input_token_details": {"cache_read": 6, "ephemeral_5m_input_tokens": 9},
-        "output_token_details": {"audio": 3},
+        "output_token_details": {"audio": 3, "reasoning": 6},
     }
     assert metadata_of(message)["cost"]["cache_creation_tokens"] == 9
