@@ -25,6 +25,9 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { command -v "$$python"; break; }; done)
 
+# Tests start a hundred processes, each of which would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # In the environment rather than in a command, so that no character of it is special.
 export SNNE_GUARD_QUESTION := $(value Q)
 

@@ -77,13 +77,13 @@ def test_on_a_terminal_a_key_needs_no_enter(
         for key in keys:
             os.write(terminal, key.encode())
             # What is no answer is not echoed, so nothing tells when it was read.
-            _until_asked(terminal, quiet=0.5 if key in IGNORED else 20.0)
-        assert process.wait(20) == 0
+            _until_asked(terminal, quiet=0.5 if key in IGNORED else 60.0)
+        assert process.wait(60) == 0
     os.close(terminal)
     assert labels(recording) == given
 
 
-def _until_asked(terminal: int, *, quiet: float = 20.0) -> None:
+def _until_asked(terminal: int, *, quiet: float = 60.0) -> None:
     """Wait until nothing more comes, as at a question, or the program has ended."""
     while select.select([terminal], [], [], quiet)[0]:
         quiet = 0.5

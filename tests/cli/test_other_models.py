@@ -106,8 +106,8 @@ def test_a_question_whose_other_model_fails_is_kept_aside(
         return script(asked)
 
     server.script = failing
-    first = apart(*recording(tmp_path, server))
-    assert first.returncode == 1
+    first = run(*recording(tmp_path, server))
+    assert first.exit_code == 1
     assert "4 not recorded: the answer or samples are missing" in first.stderr
     down = False
     again = apart(*recording(tmp_path, server, "--retry-failed"))

@@ -19,7 +19,6 @@ from snne_guard.evaluation.recorded_calls import (
     recorded_replies,
 )
 from snne_guard.evaluation.replaying import score_recordings
-from snne_guard.evaluation.scoring import score_recording
 from snne_guard.scorers import score
 from snne_guard.self_check import SelfCheck
 from snne_guard.settings import GuardSettings
@@ -102,15 +101,6 @@ def test_other_models_take_no_turn_among_the_views() -> None:
 # -- Scores of the guarded model alone -------------------------------------------------
 
 
-@pytest.mark.parametrize("samples", [["Lyon", "Rome", "Paris"], ["Nice"] * 3])
-def test_a_score_leaves_samples_of_others_out(samples: list[str]) -> None:
-    first, _, last = samples
-    found = score_recording(row(samples=samples), method="snne")
-    alone = row(samples=[first, last], sample_models=None)
-    assert found.uncertainty == score_recording(alone, method="snne").uncertainty
-    assert found.n == 3
-
-
 def test_methods_leave_samples_of_others_out() -> None:
     answers = ["Paris", "Rome"] * 4
     rows = [
@@ -168,12 +158,6 @@ def test_unknown_other_models_are_refused() -> None:
         score_recordings([row()], other_models=["c"])
     with pytest.raises(InputError, match="expected other models among none, got b"):
         score_recordings([row(sample_models=None)], other_models=["b"])
-
-
-def test_recordings_with_different_others_do_not_mix() -> None:
-    settings = {"model": "a", "other_models": ["c"]}
-    with pytest.raises(ConfigurationError, match="other_models was"):
-        score_recordings([row(0), row(1, settings=settings)])
 
 
 def test_a_calibration_is_bound_to_the_others_and_their_names() -> None:
@@ -382,14 +366,6 @@ def test_what_belongs_to_each_reply_stays_with_it() -> None:
     alone = evaluate(mine, methods="eigen_score", resamples=2)
     figures = [[*one.uncertainties["eigen_score"]] for one in (found, alone)]
     assert figures[0] == figures[1]
-
-
-def test_two_others_are_joined_one_after_the_other() -> None:
-    rows: Any = of("a", {"1": "Paris"})
-    for name in ("b", "c"):
-        rows = OtherRecording(of(name, {"1": "Rome"})).joined(rows)
-    (joined,) = rows
-    assert joined.sample_models == (None, "b", "c")
 
 
 def test_the_same_model_is_no_other() -> None:

@@ -254,6 +254,7 @@ def test_what_record_keeps_of_the_draws_is_passed_on() -> None:
     [
         ({"settings": SETTINGS | {"model": "k"}}, "model was 'm', here it is 'k'"),
         ({"settings": SETTINGS | {"system": "Be brief."}}, "system was None"),
+        ({"settings": SETTINGS | {"other_models": ["c"]}}, "other_models was None"),
         ({"settings": None}, "model was 'm', here it is None; temperature"),
         ({"drawn": {"reasons": ["temperature_unset"]}}, "temperature_set was True"),
     ],

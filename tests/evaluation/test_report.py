@@ -166,11 +166,8 @@ def test_recipes_are_compared_at_equal_calls_and_money(views: Evaluation) -> Non
 @pytest.mark.parametrize(
     "hostile",
     [
-        "<script>alert(1)</script>",
+        "<script>alert(1)</script>$x$ {{ 7*7 }}</style><img src=x onerror=y>&amp;\"'",
         "\x1b[2J\u202e",
-        "$x$ {{ 7*7 }}",
-        "</style><img src=x onerror=y>",
-        "&amp;\"'",
     ],
 )
 def test_hostile_texts_are_shown_as_they_are(hostile: str) -> None:
@@ -190,17 +187,16 @@ def test_hostile_texts_are_shown_as_they_are(hostile: str) -> None:
         assert f"Question {hostile}" in page.text
 
 
-@pytest.mark.parametrize(
-    "name", ["<script>x</script>", "$\\frac{", "a -- b", "\x1b[2J", 'href="#x" &amp;']
-)
-def test_a_hostile_name_of_a_method_stays_a_name(name: str) -> None:
-    method = Method(
-        name=name,
-        source="a test",
-        function=lambda similarity: float(1 - similarity.mean()),
-        limits=(0.0, 1.0),
-    )
-    source = html_report([evaluate(recordings(), methods=[method], resamples=2)])
+def test_a_hostile_name_of_a_method_stays_a_name() -> None:
+    def measure(similarity: Any) -> float:
+        return float(1 - similarity.mean())
+
+    names = ["<script>x</script>", "$\\frac{", "a -- b", "\x1b[2J", 'href="#x" &amp;']
+    methods = [
+        Method(name=name, source="a test", function=measure, limits=(0.0, 1.0))
+        for name in names
+    ]
+    source = html_report([evaluate(recordings(), methods=methods, resamples=2)])
     assert "script" not in {tag for tag, _ in Page(source).tags}
     assert "\x1b" not in source
 

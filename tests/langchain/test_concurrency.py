@@ -227,7 +227,7 @@ def test_a_provider_that_hangs_does_not_keep_a_process_from_ending() -> None:
 # -- All at once -----------------------------------------------------------------------
 
 
-async def test_five_hundred_tasks_that_are_cancelled_and_fail() -> None:
+async def test_three_hundred_tasks_that_are_cancelled_and_fail() -> None:
     """Nothing hangs, each call is observed once, and the limit is free at the end."""
     chance, lock = random.Random(7), threading.Lock()  # noqa: S311 - no secret
 
@@ -244,6 +244,7 @@ async def test_five_hundred_tasks_that_are_cancelled_and_fail() -> None:
         )
 
         async def call(place: int) -> str:
+            """Return how a call ends; every third is cancelled."""
             task = asyncio.create_task(guard.ainvoke(f"number {place}"))
             if place % 3 == 0:
                 await asyncio.sleep(chance.random() * 0.5)
@@ -256,13 +257,14 @@ async def test_five_hundred_tasks_that_are_cancelled_and_fail() -> None:
                 return "failed"
             return str(metadata_of(message)["decision"])
 
-        ends = Counter(await asyncio.gather(*map(call, range(500))))
+        ends = await asyncio.gather(*map(call, range(300)))
         server.script = always()
         last = await asyncio.wait_for(guard.ainvoke("Where?"), 10)
     assert metadata_of(last)["decision"] == "accept"
-    assert sum(ends.values()) == 500
-    assert min(ends[end] for end in ("cancelled", "failed", "accept")) > 20
-    assert len(watcher.assessments) <= 501
-    whole = [each for each in watcher.assessments if "cancelled" not in each.reasons]
-    assert len(whole) == 501 - ends["cancelled"]
-    assert len({each.id for each in watcher.assessments}) == len(watcher.assessments)
+    assert min(ends.count(end) for end in ("cancelled", "failed", "accept")) > 10
+    observed = Counter(each.question for each in watcher.assessments)
+    assert max(observed.values()) == 1
+    # A call may be cancelled before it has begun, or once it was observed.
+    ended = {f"number {n}" for n, end in enumerate(ends) if end != "cancelled"}
+    whole = {e.question for e in watcher.assessments if "cancelled" not in e.reasons}
+    assert {*ended, "Where?"} <= whole

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain.agents.structured_output import ToolStrategy
 from langchain_anthropic import ChatAnthropic
 from pydantic import BaseModel, SecretStr
 
@@ -177,15 +175,3 @@ def test_models_that_are_asked_in_different_ways_are_asked_by_tools() -> None:
         chain = guard.with_structured_output(City, method="json_schema")
         assert parsed(chain, "invoke") == City.model_validate(PARIS)
         assert all("tools" in asked.body for asked in server.requests)
-
-
-def test_an_agent_may_answer_in_a_schema() -> None:
-    def script(asked: Asked) -> Answer:
-        name = asked.body["tools"][0]["function"]["name"]
-        return calling(PARIS, name=name)
-
-    with Server(script) as server:
-        guard = guarded(server, **REFUSING)
-        agent: Any = create_agent(guard, response_format=ToolStrategy(City))
-        state = agent.invoke({"messages": [("user", "Where?")]})
-    assert state["structured_response"] == City.model_validate(PARIS)

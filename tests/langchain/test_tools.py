@@ -28,15 +28,6 @@ from tests.langchain.support import (
 )
 from tests.support.openai_server import Answer, Asked, Scripted, Server, calling
 
-TRANSFER = {
-    "amount": 100,
-    "currency": "EUR",
-    "day": "2026-11-22",
-    "iban": "DE02120300000000202051",
-    "name": "A. Example",
-    "note": "rent",
-    "urgent": False,
-}
 COMPARING: dict[str, Any] = {**REFUSING, "tool_calls": "score"}
 
 
@@ -93,18 +84,6 @@ def test_calls_are_compared_where_that_is_asked_for(
         message = ask(guard.bind_tools([transfer]), way)
     assert metadata_of(message)["decision"] == decision
     assert bool(message.tool_calls) is (decision == "accept")
-
-
-@pytest.mark.parametrize("field", TRANSFER)
-def test_one_field_of_seven_that_differs_is_a_difference(field: str) -> None:
-    # With the answer's own, five different values.
-    others = [{**TRANSFER, field: value} for value in ("one", "two", 3, True)]
-    with Server(calls(TRANSFER, *others)) as server:
-        guard = guarded(server, **COMPARING)
-        message = guard.bind_tools([transfer]).invoke("Pay.")
-    record = metadata_of(message)
-    assert record["decision"] == "refuse"
-    assert record["uncertainty"] > 0.5
 
 
 def test_calls_that_were_cut_off_are_no_members() -> None:

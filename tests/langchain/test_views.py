@@ -140,21 +140,21 @@ def test_the_model_is_asked_about_its_own_answer(way: str) -> None:
     assert (found["decision"], found["cost"]["calls"]) == ("accept", 3)
 
 
+@pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize(
-    ("word", "fields"),
-    [("I think so.", {}), ("Yes", {"finish": "content_filter"}), ("", {"status": 401})],
+    ("said", "fields", "p"),
+    [
+        ("90 out of 100", {}, 0.9),
+        ("Yes", {}, None),
+        ("90", {"finish": "content_filter"}, None),
+        ("", {"status": 401}, None),
+    ],
 )
-def test_a_check_that_says_nothing_is_named(word: str, fields: Any) -> None:
-    with Server(checking(word, **fields)) as server:
-        found = metadata_of(guarded(server, self_check=True).invoke("Where?"))
-    assert (found["self_check"], found["n_used"]) == (0.5, 4)
-    assert "self_check_unknown" in found["reasons"]
-
-
-@pytest.mark.parametrize("way", CALLS)
-def test_a_number_is_read_as_the_probability(way: str) -> None:
+def test_a_number_is_read_as_the_probability(
+    said: str, fields: Any, p: float | None, way: str
+) -> None:
     check = SelfCheck(form="number")
-    with Server(checking("90 out of 100", prompt=check.prompt)) as server:
+    with Server(checking(said, prompt=check.prompt, **fields)) as server:
         found = metadata_of(ask(guarded(server, n=4, self_check=check), way))
-    assert found["self_check"] == pytest.approx(0.9)
-    assert "self_check_unknown" not in found["reasons"]
+    assert found["self_check"] == pytest.approx(0.5 if p is None else p)
+    assert ("self_check_unknown" in found["reasons"]) is (p is None)

@@ -124,7 +124,6 @@ def test_a_reply_of_a_class_of_one_s_own_is_refused() -> None:
     [
         ({"fallback": 3}, "expected fallback to be"),
         ({"refusal_as": "both"}, "expected refusal_as to be one of 'content'"),
-        ({"treshold": 0.4}, "treshold"),
         ({"calibration": calibration(), "n": 6}, "n=5, here n=6"),
     ],
 )

@@ -157,21 +157,22 @@ def test_the_id_of_a_request_is_not_that_of_its_samples(
 
 
 @pytest.mark.parametrize(
-    ("question", "why"),
+    ("status", "question", "why", "options"),
     [
-        ("Does the temperature rise?", "Flagged: Does the temperature rise?"),
-        ("Is logprobs or n better?", "Blocked near 'logprobs or n better'"),
-        ("Where?", f"Cannot store {'the temperature of Rome is n degrees ' * 2!r}"),
-        ("Where?", "The response was filtered by the content management policy."),
-        ("Where?", "Error while downloading file."),
-        ("Heat it", "Failed to parse tool call: set temperature to 20 degrees"),
-        ("Heat it", "Model output blocked: 'temperature is n'"),
-        ("Does the temperature rise?", "Blocked term: temperature rise"),
+        (400, "Does the temperature rise?", "Flagged: Does the temperature rise?", {}),
+        (403, "Is logprobs or n better?", "Blocked near 'logprobs or n better'", {}),
+        (404, "Where?", f"No place for {'the temperature is n degrees ' * 2!r}", {}),
+        (422, "Where?", "The response was filtered by the content policy.", {}),
+        (400, "Where?", "Error while downloading file.", {}),
+        (422, "Heat it", "Failed to parse tool call: set temperature to 20", {}),
+        (400, "Heat it", "Model output blocked: 'temperature is n'", {}),
+        (403, "Does the temperature rise?", "Blocked term: temperature rise", {}),
+        (500, "Heat it", 'Failed at pos 9: {"temperature": 20, "invalid"', {}),
+        (400, "Where?", "Invalid client: temperature", {"user": "temperature"}),
     ],
 )
-@pytest.mark.parametrize("status", [400, 403, 404, 422])
 def test_a_stray_rejection_teaches_nothing(
-    ask: Any, status: int, question: str, why: str
+    ask: Any, status: int, question: str, why: str, options: dict[str, Any]
 ) -> None:
     strays = iter([why])
 
@@ -180,7 +181,7 @@ def test_a_stray_rejection_teaches_nothing(
 
     with Server(Unsure(once, status=status)) as server:
         call = ask(server, **REFUSING)
-        call(question)
+        call(question, **options)
         server.requests.clear()
         record = call("Where?")
         assert (record["decision"], record["method"]) == ("refuse", "wsnne")
@@ -216,50 +217,13 @@ def test_a_model_without_log_probabilities_answers(
         assert len(server.requests) == (2 if "logprobs" in why else 4)
 
 
-def test_what_one_depth_of_reasoning_rejects_holds_for_no_other(ask: Any) -> None:
-    def rule(asked: Asked) -> str | None:
-        thinks = asked.body.get("reasoning_effort") not in (None, "none")
-        return "logprobs is not supported" if thinks and asked.logprobs else None
-
-    with Server(Unsure(rule)) as server:
-        call = ask(server, **REFUSING)
-        assert call(reasoning_effort="low")["method"] == "snne"
-        assert call(reasoning_effort="none")["method"] == "wsnne"
-        assert call()["method"] == "wsnne"
-        assert call(reasoning_effort="low")["reasons"] == ["logprobs_missing"]
-
-
-def test_what_a_server_fails_with_teaches_nothing(ask: Any) -> None:
-    strays = iter(['Failed at pos 9: {"name": "heat", "temperature": 20, "invalid"'])
-
-    def once(asked: Asked) -> str | None:
-        return next(strays, None) if asked.is_sample else None
-
-    with Server(Unsure(once, status=500)) as server:
-        call = ask(server, **REFUSING)
-        call("Heat the hall")
-        assert call("Where?")["decision"] == "refuse"
-
-
-@pytest.mark.parametrize("name", ["user", "safety_identifier"])
-def test_what_a_client_calls_itself_teaches_nothing(ask: Any, name: str) -> None:
-    strays = iter(["Invalid client: temperature"])
-
-    def once(asked: Asked) -> str | None:
-        return next(strays, None) if asked.is_sample else None
-
-    with Server(Unsure(once)) as server:
-        call = ask(server, **REFUSING)
-        call(**{name: "temperature"})
-        assert call(**{name: "bob"})["decision"] == "refuse"
-
-
 OTHERS: dict[str, tuple[Any, Any]] = {
     "model": ("o3", "gpt-4.1"),
     "models": (["o3"], ["gpt-4.1"]),
     "provider": ({"only": ["a"]}, {"only": ["b"]}),
     "chat_template_kwargs": ({"enable_thinking": True}, {"enable_thinking": False}),
     "verbosity": ("low", "high"),
+    "reasoning_effort": ("low", "none"),
 }
 
 

@@ -14,23 +14,34 @@ from tests.server.support import Running, serving
 from tests.support.openai_server import APART, CHAT, RESPONSES, Server, always, split
 
 
-@pytest.fixture
-def upstream() -> Iterator[Server]:
-    with Server(split("Paris", *APART)) as server:
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Server]:
+    with Server(always()) as server:
         yield server
 
 
 @pytest.fixture
-def flagging(upstream: Server) -> Iterator[Running]:
-    with serving(upstream.url, policy={"threshold": 0.4}) as running:
+def upstream(shared: Server) -> Server:
+    shared.script = split("Paris", *APART)
+    shared.requests.clear()
+    return shared
+
+
+@pytest.fixture(scope="module")
+def flagging(shared: Server) -> Iterator[Running]:
+    with serving(shared.url, policy={"threshold": 0.4}) as running:
         yield running
 
 
-@pytest.fixture
-def refusing(upstream: Server) -> Iterator[Running]:
+@pytest.fixture(scope="module")
+def refusing(shared: Server) -> Iterator[Running]:
     policy = {"threshold": 0.4, "on_uncertain": "refuse"}
-    with serving(upstream.url, policy=policy) as running:
+    with serving(shared.url, policy=policy) as running:
         yield running
+
+
+# Before each test, whether it asks for the upstream or not.
+pytestmark = pytest.mark.usefixtures("upstream")
 
 
 def record_of(answer: openai.BaseModel) -> dict[str, Any]:

@@ -29,8 +29,14 @@ def slowest_health(running: Running, work: threading.Thread) -> float:
     return slowest
 
 
-@pytest.mark.parametrize("part", [b"[]", b"{}", b'"a"', b"0.5", b'{"a":[1]}'])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/snne/score"])
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/snne/score", b"[]"),
+        ("/v1/chat/completions", b'"a"'),
+        ("/v1/chat/completions", b'{"a":[1]}'),
+    ],
+)
 def test_a_body_of_many_values_is_refused_and_holds_nobody_up(
     path: str, part: bytes
 ) -> None:
@@ -87,25 +93,16 @@ def test_large_bodies_wait_for_those_of_their_own_key_alone(
     assert at_once.acquire(timeout=30)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"[" * 101 + b"]" * 101,
-        b'{"a":' * 900 + b"1" + b"}" * 900,
-        b"9" * 5000,
-        b"9" * 400,
-        b"1e999",
-        b"-Infinity",
-    ],
-)
 @pytest.mark.parametrize("padding", [b"", b" " * 70_000])  # read here, or in a thread
 @pytest.mark.parametrize("name", [b"x", b"temperature", b"logit_bias"])
 def test_values_that_no_api_takes_are_the_clients_fault(
-    name: bytes, value: bytes, padding: bytes
+    name: bytes, padding: bytes
 ) -> None:
-    body = HEAD + b'"' + name + b'": ' + value + padding + b"}"
+    deep = (b"[" * 101 + b"]" * 101, b'{"a":' * 900 + b"1" + b"}" * 900)
     with Server(always()) as upstream, serving(upstream.url) as running:
-        assert running.post(content=body).status_code == 400
+        for value in (*deep, b"9" * 5000, b"9" * 400, b"1e999", b"-Infinity"):
+            body = HEAD + b'"' + name + b'": ' + value + padding + b"}"
+            assert running.post(content=body).status_code == 400
         counted = httpx.get(f"{running.url}/metrics").text
     assert not upstream.requests
     assert "snne_guard_upstream_errors_total{" not in counted

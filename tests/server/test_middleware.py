@@ -16,17 +16,25 @@ HEAD = "Host: 127.0.0.1\nConnection: close\nContent-Type: application/json\n"
 BODY = json.dumps(CHAT)
 
 
-@pytest.fixture
-def upstream() -> Iterator[Server]:
-    with Server(always("Paris")) as server:
-        yield server
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[Server, Running]]:
+    """An upstream and a server before it, for all tests."""
+    with pytest.MonkeyPatch.context() as patch, Server(always()) as server:
+        patch.setattr("snne_guard.server.bodies.MAX_BODY", 2000)
+        with serving(server.url) as found:
+            yield server, found
 
 
 @pytest.fixture
-def running(upstream: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    monkeypatch.setattr("snne_guard.server.bodies.MAX_BODY", 2000)
-    with serving(upstream.url) as found:
-        yield found
+def upstream(both: tuple[Server, Running]) -> Server:
+    both[0].script = always("Paris")
+    both[0].requests.clear()
+    return both[0]
+
+
+@pytest.fixture
+def running(both: tuple[Server, Running]) -> Running:
+    return both[1]
 
 
 def post(running: Running, target: str, *, head: str = HEAD, body: str = BODY) -> str:

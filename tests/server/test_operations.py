@@ -75,8 +75,9 @@ def test_on_sigterm_it_is_not_ready_takes_calls_and_ends_those_in_flight(
     assert [row["status"] for row in rows(log)] == [200] * 6
 
 
-@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("first", "stream"), [(signal.SIGTERM, True), (signal.SIGINT, False)]
+)
 def test_the_second_signal_ends_at_once(
     *, upstream: Server, log: Path, first: signal.Signals, stream: bool
 ) -> None:
@@ -97,9 +98,8 @@ def test_the_second_signal_ends_at_once(
     assert (row["status"], row["reasons"]) == (503, ["cancelled"])
 
 
-@pytest.mark.parametrize("stream", [False, True])
 def test_a_call_that_takes_too_long_to_end_has_an_answer_and_its_line(
-    *, upstream: Server, log: Path, stream: bool
+    upstream: Server, log: Path
 ) -> None:
     program = (
         "import snne_guard.server.process as process; process.SECONDS_TO_END = 0.5\n"
@@ -109,13 +109,16 @@ def test_a_call_that_takes_too_long_to_end_has_an_answer_and_its_line(
     told = ("--upstream", upstream.url, *options)
     with process(*told, program=("-c", program)) as (server, running):
         with ThreadPoolExecutor() as pool:
-            hanging = pool.submit(running.post, json=body("hang", stream=stream))
-            upstream.wait_for_requests(1)
+            hanging = [
+                pool.submit(running.post, json=body("hang", stream=stream))
+                for stream in (False, True)
+            ]
+            upstream.wait_for_requests(4)
             server.send_signal(signal.SIGTERM)
-            assert hanging.result().status_code == 503
+            assert [each.result().status_code for each in hanging] == [503, 503]
             assert server.wait(10) == 0
-    (row,) = rows(log)
-    assert (row["status"], row["reasons"]) == (503, ["cancelled"])
+    ended = [(row["status"], row["reasons"]) for row in rows(log)]
+    assert ended == [(503, ["cancelled"])] * 2
 
 
 # -- Reload ----------------------------------------------------------------------------
@@ -159,8 +162,9 @@ def test_sighup_reads_the_file_anew_or_keeps_the_old_one(
             raise AssertionError
 
         with ThreadPoolExecutor() as pool:
+            known = len(upstream.requests)
             slow = pool.submit(ask, running, "a", "slow")
-            upstream.wait_for_requests(len(upstream.requests) + 1)
+            upstream.wait_for_requests(known + 1)
             good = config(upstream, "b", "c", threshold=0.2)
             assert reloaded(good) == "the configuration was read anew"
             assert slow.result() == (200, 0.4)  # by the configuration it began with
@@ -213,8 +217,8 @@ def test_the_log_is_opened_anew_and_loses_nothing(upstream: Server, log: Path) -
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_fails_no_call_and_is_counted(upstream: Server) -> None:
-    options = ("--decision-log", "/dev/full", "--log-texts")
-    with process("--upstream", upstream.url, *options) as (_, running):
+    options = {"decision_log": "/dev/full", "log_texts": True}
+    with serving(upstream.url, **options) as running:
         answers = [running.post(json=body("x")) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [200] * 5
         text = httpx.get(f"{running.url}/metrics").text
@@ -249,49 +253,44 @@ def test_what_makes_no_sense_is_one_line_with_the_remedy(
     assert len(found.stderr.strip().splitlines()) == 1
 
 
-def test_a_fallback_is_given_as_an_option(upstream: Server) -> None:
+def test_a_fallback_is_given_as_an_option() -> None:
     options = ("--threshold", "0.1", "--on-uncertain", "fallback", "--fallback", "big")
-    with process("--upstream", upstream.url, *options) as (_, running):
-        answer = running.post(json=body(SPLIT)).json()
-    assert answer["snne_guard"]["decision"] == "fallback"
-    assert upstream.requests[-1].body["model"] == "big"
+    found = run("serve", "--check", "--upstream", "http://127.0.0.1:9/v1", *options)
+    assert "on_uncertain = fallback, fallback = big" in found.stdout
 
 
-def test_standard_output_is_a_log_and_texts_are_there_only_if_asked_for(
-    upstream: Server,
-) -> None:
-    for texts in ((), ("--log-texts",)):
-        options = ("--decision-log", "-", "--threshold", "0.4", "--n", "3", *texts)
-        with process("--upstream", upstream.url, *options) as (server, running):
-            running.post(json=body("a whole prompt", temperature=0.3, stop=["."]))
-            running.post(json=body("a whole prompt", stream=True))
-            running.post(json=body("a whole prompt, fail"))
-            assert server.stdout is not None
-            found = [server.stdout.readline() for _ in range(3)]
-        first, second, failed = map(json.loads, found)
-        assert (first["decision"], first["status"]) == ("accept", 200)
-        assert (second["decision"], second["status"]) == ("accept", 200)
-        assert (failed["decision"], failed["status"]) == (None, 503)
-        assert failed["reasons"] == ["answer_failed"]
-        assert ("a whole prompt" in found[0]) == bool(texts)
-        assert ("Paris" in found[1]) == bool(texts)
+def test_standard_output_is_a_log(upstream: Server) -> None:
+    options = ("--decision-log", "-", "--log-texts", "--threshold", "0.4", "--n", "3")
+    with process("--upstream", upstream.url, *options) as (server, running):
+        running.post(json=body("a whole prompt", temperature=0.3, stop=["."]))
+        running.post(json=body("a whole prompt", stream=True))
+        running.post(json=body("a whole prompt, fail"))
+        assert server.stdout is not None
+        found = [server.stdout.readline() for _ in range(3)]
+    first, second, failed = map(json.loads, found)
+    assert (first["decision"], first["status"]) == ("accept", 200)
+    assert (second["decision"], second["status"]) == ("accept", 200)
+    assert (failed["decision"], failed["status"]) == (None, 503)
+    assert failed["reasons"] == ["answer_failed"]
+    assert "Paris" in found[1]
     assert first["prompt"]["messages"] == body("a whole prompt")["messages"]
     assert first["settings"]["answer_temperature"] == 0.3
     assert first["drawn"]["finish_reasons"] == ["stop"] * 3
     assert len(first["token_logprobs"]) == 2
 
 
-def test_documents_of_a_client_are_logged_with_the_other_texts(
+def test_texts_and_documents_are_logged_only_if_asked_for(
     upstream: Server, log: Path
 ) -> None:
     policy = {"context": "client", "threshold": 0.4, "min_grounded": 0.5, "n": 2}
-    asked = body("x", snne_guard_context=["Paris is the answer."])
+    asked = body("a prompt", snne_guard_context=["Paris is the answer."])
     for texts in (False, True):
         fields = {"decision_log": str(log), "log_texts": texts}
         with serving(upstream.url, policy=policy, **fields) as running:
             assert running.post(json=asked).status_code == 200
     plain, whole = rows(log)
-    assert "context" not in plain
+    assert not any(text in json.dumps(plain) for text in ("a prompt", "Paris"))
+    assert "a prompt" in json.dumps(whole)
     assert whole["grounded"] == plain["grounded"] == 1
     (recording,) = logged_recordings(log)
     assert recording.context == "Paris is the answer."
@@ -303,8 +302,8 @@ def test_each_line_is_of_the_call_and_key_that_it_names(
     names = ["a", "b", "c", "d"]
     file = tmp_path / "serve.toml"
     file.write_text(config(upstream, *names))
-    options = ("--decision-log", str(log), "--log-texts", "--config", str(file))
-    with process(*options) as (_, running):
+    options = {"decision_log": str(log), "log_texts": True, "file": file}
+    with serving(upstream.url, **options) as running:
 
         def one(number: int) -> tuple[str, str, int]:
             name = names[number % 4]
@@ -389,10 +388,10 @@ def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
             return int(status.partition("VmRSS:")[2].split()[0])
 
         with ThreadPoolExecutor(8) as pool:
-            floods = [pool.submit(flood) for _ in range(6)]
-            time.sleep(0.5)
+            floods = [pool.submit(flood) for _ in range(4)]
+            time.sleep(0.2)
             before = memory()
-            names = [f"made-up-{n}" for n in range(60)]
+            names = [f"made-up-{n}" for n in range(20)]
             seconds = []
             for name in names:
                 began = time.monotonic()
@@ -400,11 +399,11 @@ def test_a_flood_of_metrics_holds_up_no_call(upstream: Server) -> None:
                 assert answer.status_code == 200
                 seconds.append(time.monotonic() - began)
             stop.set()
-            assert sum(each.result() for each in floods) > 50
+            assert sum(each.result() for each in floods) > 10
         text = httpx.get(f"{running.url}/metrics").text
-        assert sorted(seconds)[54] < 2
+        assert sorted(seconds)[17] < 2
         assert memory() - before < 20_000
-    assert value(text, "snne_guard_calls_total", model="test-model") == 60
+    assert value(text, "snne_guard_calls_total", model="test-model") == 20
     assert "made-up" not in text
 
 

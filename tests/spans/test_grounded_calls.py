@@ -20,7 +20,6 @@ from tests.support.senders import feed
 
 ANSWER = "It is oak. Ida made it."
 HALF, WHOLE = "The lamp: it is oak.", f"The lamp: {ANSWER}"
-JUDGED = "one letter for each text"
 
 
 def run(
@@ -68,6 +67,11 @@ def test_an_answer_that_is_not_in_the_documents_is_uncertain(
     options = {"threshold": threshold, "on_uncertain": on_uncertain}
     assert ending(run(**options)) == (decision, delivery, 0.25, ("ungrounded",))
     assert ending(run(context=WHOLE, **options)) == ("accept", "answer", 1.0, ())
+
+
+def test_an_error_says_that_the_documents_do_not_support_the_answer() -> None:
+    error = run(on_uncertain="raise").error
+    assert str(error) == "the answer is not grounded in its documents"
 
 
 def test_both_limits_must_be_kept() -> None:

@@ -138,7 +138,7 @@ def test_long_texts_take_time_in_proportion(unit: str) -> None:
         return time.process_time() - begin
 
     seconds(1_000)
-    assert seconds(100_000) < 40 * seconds(10_000) + 0.25
+    assert seconds(50_000) < 40 * seconds(5_000) + 0.25
 
 
 # -- A threshold -----------------------------------------------------------------------
