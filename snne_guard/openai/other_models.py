@@ -47,9 +47,13 @@ def clients_of(
     """Return name and client of each other model; None: the guarded one's.
 
     Raises:
-        ConfigurationError: A client is not of the guarded one's kind, or a model has
-            tools that run at its provider.
+        ConfigurationError: They are a text, of which each letter would be a name, a
+            client is not of the guarded one's kind, or a model has tools that run at
+            its provider.
     """
+    if isinstance(others, str):
+        msg = "expected other_models to be a list, got str"
+        raise ConfigurationError(msg)
     tasks = isinstance(client, openai.AsyncOpenAI)
     kind = openai.AsyncOpenAI if tasks else openai.OpenAI
     found: list[tuple[str, Any]] = []

@@ -25,7 +25,17 @@ count in any order, which keeps time linear."""
 ALMOST_ONE = 0.99
 """Upper limit for texts with different tokens whose order was not fully compared."""
 
-_TOKENIZERS = {"unicode": unicode_tokens, "rouge": rouge_tokens}
+
+_JSON_BRACKETS = frozenset("[]{}")
+
+
+def _words_and_signs(text: str) -> list[str]:
+    tokens = unicode_tokens(text)
+    # Any two lists have brackets in common, whatever they list.
+    return [token for token in tokens if token not in _JSON_BRACKETS] or tokens
+
+
+_TOKENIZERS = {"unicode": _words_and_signs, "rouge": rouge_tokens}
 
 
 def rouge_l(
@@ -45,8 +55,9 @@ def rouge_l(
     Args:
         texts: The ``n`` texts.
         question: Not used.
-        tokens: ``"unicode"`` compares words of every script, whole numbers and symbols;
-            two texts with the same tokens score 1, and so do two empty ones.
+        tokens: ``"unicode"`` compares words of every script, whole numbers and symbols
+            but brackets of lists and objects; two texts with the same tokens score 1,
+            and so do two empty ones.
             ``"rouge"`` gives rouge-score's number: it sees ``[a-z0-9]`` only, and a
             text without such a character scores 0 with everything but itself.
 

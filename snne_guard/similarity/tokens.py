@@ -10,7 +10,8 @@ The ``unicode`` tokenizer sees, in time linear in the text:
   Dates are three numbers;
 - **signs**, which are what no prose has: currencies (moved after their number),
   operators, emoji, the ``!`` of ``!ready``, a lone ``.``, brackets of a call or a sum,
-  primes. Marks of prose are left out, and so is Markdown; ``C++`` and ``C#`` are words;
+  primes. Marks of prose are left out, and so is Markdown; ``C++``, ``C#`` and ``OH-``
+  are words;
 - **code**: an option (``-v``), an address (``a@b.com``) and a fenced block are one
   token each, in their own case.
 
@@ -34,11 +35,14 @@ _ROUGE = bytes(
 # -- Signs -----------------------------------------------------------------------------
 
 _LETTER = r"[^\W\d_]"
+_FORMULA = r"(?:[-+*][a-z\d]|\d[a-z])"  # the end of one, in brackets
 # Where a mark of prose is a sign, looking back at it. A text begins with a line feed
 # here.
 _MARK = rf"""
       (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
-    | (?:(?<=\n[a-z\d]!)|(?<=\n\d[\d\ ]!))(?=\s*\Z)                # 6!
+    | (?:(?<=\n[a-z\d]!)|(?<=\n\d[\d\ ]!))(?=\.?\s*\Z)             # 6!
+    | (?<={_FORMULA}\)!) | (?<=\W:[a-z]!) | (?<=\W:[a-z][a-z]!) # (n-1)!, :q!
+    | (?<=\$[?!]) | (?<=\*\?)                                      # $?, .*?
     | (?<=[\s(][:?])(?=\w)                                         # :name, ?x
     | (?<=\w\?)(?=\w)                                              # colou?r
     | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                       # foo.bar
@@ -47,11 +51,16 @@ _MARK = rf"""
     | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
     | (?<=;) | (?<=:):
 """
+# The hyphen of a grade, an ion or a rating: A-, Cl-, NO3-, BBB-.
+_CHARGED = (
+    r"(?:(?<=[^\w][A-Za-z]-)|(?<=\W[A-Z][a-z]-)|(?<=[A-Z][A-Z]-)|(?<=[A-Z]\d-))"
+    r"(?=[^\w\s]|\s*\Z)"
+)
 # A number that has to be read, and a hyphen that makes one, an option or a grade.
-_NUMERAL = r"""
+_NUMERAL = rf"""
       (?<=\d)(?:(?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])|(?<=\.\d)|(?<=(?:inus|tive)\ \d))
     | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.])
-    | (?<=-)(?:(?<=[^\w][A-Za-z]-)(?=[^\w\s])|(?=\s*\Z)) | (?<=\n-)(?=-\s)
+    | (?<=-)(?:{_CHARGED}|(?=\s*\Z)) | (?<=\n-)(?=-\s)
 """
 _SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
 _GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
@@ -85,7 +94,10 @@ _MARKUP = re.compile(
 )
 _BOXED = re.compile(r"\\boxed\{([^{}\n]{1,300})\}")
 _QUOTES = re.compile(r"""(?<!\w)(["'])([^"'\n]{1,300})\1(?!\w)""")
-_BRACKETS = re.compile(r"(?<![\w)\]])\(([^()\[\]{}=+*/<>^|&]{1,500})\)(?![\w(])")
+_BRACKETS = re.compile(
+    r"(?<![\w)\]])\(([^()\[\]{}=+*/<>^|&]{1,500})\)"
+    rf"(?![\w(]|(?<={_FORMULA}\))!)"
+)
 
 # -- Tokens ----------------------------------------------------------------------------
 
@@ -101,7 +113,7 @@ _TOKEN = re.compile(
     rf"""(?=[^\s,]) (?:
         [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
             (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#])         # v1.2, C++, C#
-              | (?<=[^\w][A-Za-z])-(?=[^\w\s]|\s*\Z) )?           # A-
+              | -{_CHARGED} )?                                    # A-
       | (?: (?<![A-Za-z\d)\]%°]) - )?                             # a number
             (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
             (?: [eE][+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+

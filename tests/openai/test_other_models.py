@@ -219,6 +219,7 @@ def test_the_guarded_model_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     ("others", "message"),
     [
+        ("abc", "other_models to be a list, got str"),
         ([3], "name of another model to be str, got int"),
         (["a", "a"], "different names, got a, a"),
         (["a", OtherModel(SYNC, "a")], "different names, got a, a"),

@@ -33,6 +33,9 @@ PAIRS: list[tuple[str, str, float]] = [
     ("the cat sat on the mat", "the cat", 0.5),
     ("\u6771\u4eac", "\u4eac\u90fd", 0.5),
     ("2024-05-01", "2024-05-02", 2 / 3),
+    ("[1]", "[2]", 0.0),
+    ("{}", "[]", 0.0),
+    ('{"city": "Paris"}', '{"city": "Lyon"}', 0.5),
 ]
 
 
@@ -66,8 +69,9 @@ def test_the_reference_vectors() -> None:
 
 
 def slow_rouge_l(one: str, other: str) -> float:
-    """Lin's definition, literally."""
-    left, right = map(unicode_tokens, (one, other))
+    """Lin's definition, literally, without brackets beside other tokens."""
+    cut = map(unicode_tokens, (one, other))
+    left, right = ([t for t in each if t not in {*"[]{}"}] or each for each in cut)
     total = len(left) + len(right)
     return 2 * slow_lcs(left, right) / total if total else 1.0
 
