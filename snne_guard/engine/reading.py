@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +17,7 @@ from snne_guard.engine.vocabulary import (
     TEXTS,
     WRAPPERS,
 )
+from snne_guard.similarity.json_values import repeats_key, unfenced
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Reply
 
@@ -68,7 +68,7 @@ def read_reply(
         unreadable=empty
         or other_content
         or unread_call
-        or _repeats_key(text)
+        or repeats_key(text)
         or not all(_is_readable(name, given) for name, given in calls),
         response_id=response_id,
     )
@@ -139,7 +139,6 @@ _CALLING = frozenset({"function_call", "tool_calls", "tool_use"})
 _NOTHING = re.compile(
     r"(?:\s|(?><!--.*?-->)|[*_~]{4,}|(?>(`{3,9}|~{3,9})[\w+-]*\s*\1))*+", re.DOTALL
 )
-_FENCE = re.compile(r"```(?:json)?\s*+(.*)```", re.IGNORECASE | re.DOTALL)
 
 
 def is_complete(finish_reason: str | None) -> bool:
@@ -157,38 +156,16 @@ def _is_readable(name: object, arguments: object) -> bool:
     """Recognise a call that says what it calls, and with which arguments."""
     if arguments is None or not (isinstance(name, str) and name):
         return False
-    return not (isinstance(arguments, str) and _repeats_key(arguments))
-
-
-def _repeats_key(text: str) -> bool:
-    """Recognise JSON that has a key twice: each program reads it in its own way."""
-    bare, repeats = _unfenced(text), False
-
-    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeats
-        found = dict(pairs)
-        repeats |= len(found) < len(pairs)
-        return found
-
-    if bare.startswith(("{", "[")):
-        with suppress(ValueError, RecursionError):
-            json.loads(bare, object_pairs_hook=fields)
-    return repeats
+    return not (isinstance(arguments, str) and repeats_key(arguments))
 
 
 def json_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object of a text, fenced or not, None where it is no such."""
     try:
-        said = json.loads(_unfenced(text))
+        said = json.loads(unfenced(text))
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
-
-
-def _unfenced(text: str) -> str:
-    start = text.strip()
-    fenced = _FENCE.fullmatch(start)
-    return fenced[1].strip() if fenced else start
 
 
 def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
