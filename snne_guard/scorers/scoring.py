@@ -41,7 +41,7 @@ from snne_guard.similarity import (
     equivalence,
     resolve_similarity,
 )
-from snne_guard.similarity.lexical import check_texts
+from snne_guard.similarity.pairs import check_texts
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import FloatArray, IntArray, Score, Similarity
 

@@ -11,12 +11,8 @@ import numpy as np
 
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.lexical import (
-    ALMOST_ONE,
-    common_length,
-    distinct_texts,
-    spread,
-)
+from snne_guard.similarity.lexical import ALMOST_ONE, common_length
+from snne_guard.similarity.pairs import distinct_texts, spread
 from snne_guard.similarity.tokens import cut, notation
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
