@@ -142,12 +142,12 @@ _NOTHING = re.compile(
 
 
 def is_complete(finish_reason: str | None) -> bool:
-    """Return whether a finish reason says that the model ended the reply itself."""
+    """Recognise a finish reason by which the model ended the reply itself."""
     return (finish_reason or "").lower() in COMPLETE
 
 
 def is_refused(finish_reason: str | None) -> bool:
-    """Return whether a finish reason says that the provider holds the reply back."""
+    """Recognise a finish reason by which the provider holds the reply back."""
     # Gemini says "content_filter: SAFETY" where it is asked as OpenAI is.
     return (finish_reason or "").lower().partition(":")[0] in REFUSED
 
@@ -210,7 +210,7 @@ def strings_in(value: object) -> list[str]:
 
 
 def is_given(value: object) -> bool:
-    """Return whether a value is there; an object of empty values only is not."""
+    """Recognise a value that is there; an object of empty values only is not."""
     return any(value.values()) if isinstance(value, Mapping) else bool(value)
 
 
@@ -223,7 +223,7 @@ def kind_of(part: Mapping[str, Any]) -> str | None:
 
 
 def holds_more(fields: Mapping[str, Any], *read: str) -> bool:
-    """Return whether a message, or a text in it, has a field that nobody here reads.
+    """Look for a field of a message, or of a text in it, that nobody here reads.
 
     What is in it may be a part of the answer. Numbers and flags are none. The caller
     reads those named in ``read``.

@@ -1,7 +1,7 @@
 """From answers to a score, without a call of a model.
 
-``score`` makes ``Inputs`` of the answers, and one of ``METHODS`` computes its
-value from what it needs of that set.
+``score`` makes ``Inputs`` of the answers, and one of ``METHODS`` computes its value
+from what it needs of them.
 """
 
 from __future__ import annotations

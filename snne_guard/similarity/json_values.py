@@ -102,7 +102,7 @@ def _parts(a: Any, b: Any, strings: Strings, *, in_call: bool) -> Iterator[float
 
 
 def _are_calls(value: list[Any]) -> bool:
-    """Return whether a list holds calls of tools, as a guard writes them."""
+    """Recognise a list of calls of tools, as a guard writes them."""
     keys = {"args", "name"}
     return all(isinstance(each, dict) and each.keys() == keys for each in value)
 
