@@ -169,7 +169,7 @@ def unicode_tokens(text: str, /) -> list[str]:
 
 
 def cut(text: str, /) -> tuple[list[str], bool]:
-    """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
+    """Return the tokens of a text, and whether it is plain words and marks of prose."""
     text = compatible(text).strip()
     prose = _BRACKETS.sub(r"\1", text) if "(" in text else text
     plain = (
