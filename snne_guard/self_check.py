@@ -33,10 +33,12 @@ _MARKUP = re.compile(r"[*_`\"\u201c\u201d{}\[\]#\u200e\u200f]")
 # One or two words, as in "Final answer:"; a turn of the user is made up by the model.
 _LABEL = r"(?:(?!user|human)\w[^\s.!?:\uff1a]*(?: [^\s.!?:\uff1a]+)?\s?[:\uff1a]\s*)?"
 _END = r"[^\w?]*$"  # "Yes?" asks
+# The word that a reply begins with: "Yes.", or "Answer: no, since ..."
 _FIRST = re.compile(
     rf"[^\w?]*{_LABEL}(yes|no)"
     rf"(?:\s*[.,;:!(\n\u2013\u2014\u2026\u3002\uff0c\uff1a\uff01]| ?-+ |{_END})"
 )
+# The word that is its last sentence: "It was so. Yes."
 _LAST = re.compile(rf"(?:[.!] |[\n\u3002\uff01])\s?{_LABEL}(yes|no){_END}")
 _DENIAL = re.compile(
     r"\b(?:nope|not|cannot|never|hardly|wrong|false|incorrect|errors?|mistaken?|mistakes)\b"

@@ -185,8 +185,8 @@ class GuardSettings:
         # other models, which may settle it; and the method last, when all that it
         # depends on is known.
         self._check_kinds()
-        turn = SelfCheck() if self.self_check is True else self.self_check
-        self._set("self_check_used", turn or None)
+        used = SelfCheck() if self.self_check is True else self.self_check
+        self._set("self_check_used", used or None)
         self._check_numbers()
         self._set("drawn_views", resolve_views(self.views))
         in_turn = islice(cycle(self.drawn_views or (None,)), self.n_samples)
@@ -252,8 +252,8 @@ class GuardSettings:
         """
         if self.calibration is None:
             return
-        method, turn = self.methods[True], self.self_check_used
-        name, _ = self.similarities[True]
+        method, (name, _) = self.methods[True], self.similarities[True]
+        self_check = self.self_check_used
         grounds = self.min_grounded is not None
         self.calibration.check(
             {
@@ -267,8 +267,8 @@ class GuardSettings:
                 "method": method.name,
                 "similarity": name if method.compares_answers else None,
                 "anchor": method.anchor(name) if self.include_answer else 0.0,
-                "self_check": turn and turn.prompt,
-                "self_check_weight": turn and turn.weight,
+                "self_check": self_check and self_check.prompt,
+                "self_check_weight": self_check and self_check.weight,
                 "views": [view.name for view in self.drawn_views],
                 "other_models": sorted(self.other_models),
             }
@@ -311,7 +311,8 @@ class GuardSettings:
         what = f"n, with {' and '.join(besides)}," if besides else "n"
         least = 2 + others + self_check + (not self.include_answer)
         check_whole(self.n, what=what, least=least)
-        # A slip of the keyboard must not plan for so many draws that memory ends.
+        # A slip of the keyboard must not plan for so many draws that memory ends. Only
+        # its message names the limit.
         check_whole(self.n, what=what, least=least, most=10_000)
         self._set("n_samples", self.n - 1 - others - self_check)
         self._set("reply_set_size", self.n_samples + others + self.include_answer)

@@ -246,12 +246,13 @@ _IN_METADATA = (
     *("id", "method", "score", "uncertainty", "disagreement", "self_check"),
     *("threshold", "certified", "p_wrong", "decision", "n_requested", "n_used"),
 )
-
+"""Fields of an assessment that go into metadata as they are."""
 
 _OF_OTHERS = (
     *("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"),
     "money",
 )
+"""Fields of a cost that are told of each other model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

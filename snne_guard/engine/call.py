@@ -167,7 +167,7 @@ def _without_answer(call: CallState) -> Outcome:
 
 
 def _score(call: CallState) -> Generator[Work, Any, Score | None]:
-    """Return the score of the reply set, None where they cannot be scored."""
+    """Return the score of the reply set, None where it cannot be scored."""
     request, settings, answer = call.request, call.settings, call.answer
     assert answer is not None  # noqa: S101 - drawn before
     reply_set = reply_set_of(
@@ -228,7 +228,7 @@ def _why_unscored(call: CallState, reply_set: ReplySet) -> str | None:
         return "too_few_samples"
     if call.greedy:
         return "greedy_samples"
-    if call.settings.temperature >= 1 and reply_set.improbable:
+    if call.settings.temperature >= 1 and reply_set.agrees_suspiciously:
         return "suspect_agreement"
     return None
 
@@ -252,7 +252,7 @@ def _compared_by(
 
 
 def _decide(call: CallState) -> Generator[Draws | Work, Any, Outcome]:
-    """Return the decision on the answer."""
+    """Decide on the answer, and end the call so."""
     settings = call.settings
     verdict = yield from _verdict(call)
     replacement: Any = None
@@ -308,10 +308,11 @@ def _decisive(call: CallState, score: Score) -> float | None:
     if call.settings.decide_on == "answer" or call.fields is None:
         return score.uncertainty
     worst = max((each.uncertainty for each in call.fields), default=None)
-    turn, p_correct = call.settings.self_check_used, score.self_check
-    if worst is None or turn is None or p_correct is None:
+    self_check, p_correct = call.settings.self_check_used, score.self_check
+    if worst is None or self_check is None or p_correct is None:
         return worst
-    return max(worst, turn.uncertainty(disagreement=worst, p_correct=p_correct))
+    u = self_check.uncertainty(disagreement=worst, p_correct=p_correct)
+    return max(worst, u)
 
 
 def _choose(call: CallState, verdict: Verdict) -> tuple[Verdict, Any]:
@@ -331,10 +332,10 @@ def _is_covered(call: CallState, score: Score, calibration: Calibration) -> bool
     """Hold the reply set against the calibration, and note what that says of it."""
     settings, answer, reply_set = call.settings, call.answer, call.reply_set
     assert answer is not None and reply_set is not None  # noqa: S101, PT018 - it has a score
-    asked = settings.self_check_used is not None and call.self_check is None
+    failed = settings.self_check_used is not None and call.self_check is None
     try:
         calibration.check(call.request.answer_settings)
-        alike = not asked and call.views == settings.sample_views
+        alike = not failed and call.views == settings.sample_views
     except ConfigurationError:
         alike = False
     if not alike or not calibration.covers(

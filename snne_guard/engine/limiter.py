@@ -40,7 +40,7 @@ class Limiter:
                 place.set_running_or_notify_cancel()
                 place.set_result(None)
             else:
-                (self._before if first else self._waiting).append(place)
+                (self._first if first else self._waiting).append(place)
         return place
 
     def release(self, place: Future[None], /) -> None:
@@ -49,8 +49,8 @@ class Limiter:
         with self._lock:
             if place.cancelled():
                 return  # it stays in the queue, and is passed over
-            while self._before or self._waiting:
-                following = (self._before or self._waiting).popleft()
+            while self._first or self._waiting:
+                following = (self._first or self._waiting).popleft()
                 if following.set_running_or_notify_cancel():
                     following.set_result(None)
                     return
@@ -59,6 +59,6 @@ class Limiter:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._before: deque[Future[None]] = deque()
+        self._first: deque[Future[None]] = deque()
         self._waiting: deque[Future[None]] = deque()
         self._held = 0

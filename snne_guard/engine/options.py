@@ -65,7 +65,7 @@ def options_for(
 
 
 def narrows(name: object) -> bool:
-    """Return whether an option or a header makes draws alike, however it is spelt."""
+    """Recognise an option or header that makes draws alike, however it is spelt."""
     return _plain(name) in _NARROWING
 
 
@@ -138,7 +138,7 @@ def answer_settings(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def asks_for_schema(options: Mapping[str, Any]) -> bool:
-    """Return whether options ask for an answer that fits a schema, or is JSON."""
+    """Recognise options that ask for JSON, or for an answer that fits a schema."""
     return any(
         level.get(name) not in NO_SCHEMA
         for level in _levels(options)
@@ -147,7 +147,7 @@ def asks_for_schema(options: Mapping[str, Any]) -> bool:
 
 
 def may_act(options: Mapping[str, Any]) -> bool:
-    """Return whether a sample with such options could act on the world.
+    """Recognise options with which a sample could act on the world.
 
     Tools that run at the provider (search, code, MCP servers) may write, pay or send; a
     stored conversation would grow by every sample. Tools of the application are only
@@ -167,7 +167,7 @@ def may_act(options: Mapping[str, Any]) -> bool:
 
 
 def is_partial(options: Mapping[str, Any]) -> bool:
-    """Return whether a part of the conversation stands at the provider alone."""
+    """Recognise options that leave a part of the conversation to the provider."""
     return any(level.get("previous_response_id") for level in _levels(options))
 
 

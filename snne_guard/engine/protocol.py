@@ -1,8 +1,7 @@
 """What a guarded call yields and is sent, and how it ends.
 
 A call yields ``Draws`` and ``Work``. A ``Draw`` is one request, a ``Response`` is what
-it brought, and each ``Reply`` in that is a text or call of the
-model, the answer too.
+it brought, and each ``Reply`` in that is a text or call of the model, the answer too.
 """
 
 from __future__ import annotations

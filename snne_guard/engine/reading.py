@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +17,7 @@ from snne_guard.engine.vocabulary import (
     TEXTS,
     WRAPPERS,
 )
+from snne_guard.similarity.json_values import repeats_key, unfenced
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import Reply
 
@@ -68,7 +68,7 @@ def read_reply(
         unreadable=empty
         or other_content
         or unread_call
-        or _repeats_key(text)
+        or repeats_key(text)
         or not all(_is_readable(name, given) for name, given in calls),
         response_id=response_id,
     )
@@ -139,16 +139,15 @@ _CALLING = frozenset({"function_call", "tool_calls", "tool_use"})
 _NOTHING = re.compile(
     r"(?:\s|(?><!--.*?-->)|[*_~]{4,}|(?>(`{3,9}|~{3,9})[\w+-]*\s*\1))*+", re.DOTALL
 )
-_FENCE = re.compile(r"```(?:json)?\s*+(.*)```", re.IGNORECASE | re.DOTALL)
 
 
 def is_complete(finish_reason: str | None) -> bool:
-    """Return whether a finish reason says that the model ended the reply itself."""
+    """Recognise a finish reason by which the model ended the reply itself."""
     return (finish_reason or "").lower() in COMPLETE
 
 
 def is_refused(finish_reason: str | None) -> bool:
-    """Return whether a finish reason says that the provider holds the reply back."""
+    """Recognise a finish reason by which the provider holds the reply back."""
     # Gemini says "content_filter: SAFETY" where it is asked as OpenAI is.
     return (finish_reason or "").lower().partition(":")[0] in REFUSED
 
@@ -157,38 +156,16 @@ def _is_readable(name: object, arguments: object) -> bool:
     """Recognise a call that says what it calls, and with which arguments."""
     if arguments is None or not (isinstance(name, str) and name):
         return False
-    return not (isinstance(arguments, str) and _repeats_key(arguments))
-
-
-def _repeats_key(text: str) -> bool:
-    """Recognise JSON that has a key twice: each program reads it in its own way."""
-    bare, repeats = _unfenced(text), False
-
-    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeats
-        found = dict(pairs)
-        repeats |= len(found) < len(pairs)
-        return found
-
-    if bare.startswith(("{", "[")):
-        with suppress(ValueError, RecursionError):
-            json.loads(bare, object_pairs_hook=fields)
-    return repeats
+    return not (isinstance(arguments, str) and repeats_key(arguments))
 
 
 def json_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object of a text, fenced or not, None where it is no such."""
     try:
-        said = json.loads(_unfenced(text))
+        said = json.loads(unfenced(text))
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
-
-
-def _unfenced(text: str) -> str:
-    start = text.strip()
-    fenced = _FENCE.fullmatch(start)
-    return fenced[1].strip() if fenced else start
 
 
 def canonical_calls(calls: Sequence[tuple[object, object]]) -> str | None:
@@ -233,7 +210,7 @@ def strings_in(value: object) -> list[str]:
 
 
 def is_given(value: object) -> bool:
-    """Return whether a value is there; an object of empty values only is not."""
+    """Recognise a value that is there; an object of empty values only is not."""
     return any(value.values()) if isinstance(value, Mapping) else bool(value)
 
 
@@ -246,7 +223,7 @@ def kind_of(part: Mapping[str, Any]) -> str | None:
 
 
 def holds_more(fields: Mapping[str, Any], *read: str) -> bool:
-    """Return whether a message, or a text in it, has a field that nobody here reads.
+    """Look for a field of a message, or of a text in it, that nobody here reads.
 
     What is in it may be a part of the answer. Numbers and flags are none. The caller
     reads those named in ``read``.

@@ -33,8 +33,8 @@ class ReplySet:
         answer_readable: Whether the answer has something to compare at all.
         has_tool_calls: Whether one of them calls tools.
         has_logprobs: Whether the log-probabilities of all are known.
-        improbable: Whether equal samples came by something other than chance, if they
-            were drawn at temperature 1 or above.
+        agrees_suspiciously: Whether equal samples came by something other than chance,
+            if they were drawn at temperature 1 or above.
         are_short: Whether comparing them takes next to no time.
         reasons: Why other replies were left out, as reason codes.
     """
@@ -46,7 +46,7 @@ class ReplySet:
     answer_readable: bool
     has_tool_calls: bool
     has_logprobs: bool
-    improbable: bool
+    agrees_suspiciously: bool
     are_short: bool
     reasons: tuple[str, ...]
 
@@ -95,20 +95,21 @@ def reply_set_of(
     names = {reply.model for reply in (answer, *used) if reply.model}
     if len(names) > 1:
         reasons.append("mixed_models")
-    alike = [in_form_of(answer, one) if by_form else one for one in others]
-    alike = [one for one in alike if not _problem(one, tool_calls_allowed=calls)]
-    replies = [*([answer] if include_answer and readable else ()), *used, *alike]
+    if by_form:
+        others = [in_form_of(answer, other) for other in others]
+    others = [one for one in others if not _problem(one, tool_calls_allowed=calls)]
+    replies = [*([answer] if include_answer and readable else ()), *used, *others]
     texts = [compared_text(reply) for reply in replies]
     logprobs = [reply.token_logprobs for reply in replies]
     return ReplySet(
         texts=(*texts,),
         token_logprobs=(*logprobs,),
         own_samples=(*used,),
-        others=(*alike,),
+        others=(*others,),
         answer_readable=readable,
         has_tool_calls=any(reply.tool_calls is not None for reply in replies),
         has_logprobs=None not in logprobs,
-        improbable=agree_suspiciously(used),
+        agrees_suspiciously=agree_suspiciously(used),
         are_short=sum(map(len, texts)) <= _SHORT,
         reasons=tuple(dict.fromkeys(reasons)),
     )
@@ -119,15 +120,17 @@ def in_form_of(answer: Reply, other: Reply, /) -> Reply:
 
     One asks for a structured answer by a call, the other one for JSON text.
     """
-    made, given = _single_call(answer), _single_call(other)
-    if made is not None and other.tool_calls is None:
+    call, other_call = _single_call(answer), _single_call(other)
+    if call is not None and other.tool_calls is None:
         said = json_object(other.text)
-        calls = None if said is None else canonical_calls([(made["name"], said)])
-        return other if calls is None else replace(other, text="", tool_calls=calls)
-    if given is None or not isinstance(given["args"], dict):
+        if said is None:
+            return other
+        made = canonical_calls([(call["name"], said)])
+        return replace(other, text="", tool_calls=made)
+    if other_call is None or not isinstance(other_call["args"], dict):
         return other
     if answer.tool_calls is None:
-        text = json.dumps(given["args"], ensure_ascii=False)
+        text = json.dumps(other_call["args"], ensure_ascii=False)
         return replace(other, text=text, tool_calls=None)
     return replace(other, text="")  # words beside a call, which no parser reads
 
@@ -149,7 +152,7 @@ def _came_twice(replies: Sequence[Reply]) -> bool:
 
 
 def agree_suspiciously(samples: Sequence[Reply], /) -> bool:
-    """Return whether equal samples came by something other than chance.
+    """Recognise equal samples that came by something other than chance.
 
     A cache, an ignored temperature or a fixed seed brings the same words again and
     again, which looks like certainty. Independent draws at temperature 1 give some text

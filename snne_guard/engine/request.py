@@ -98,7 +98,8 @@ class Request:
         state: What its calls share.
         parameters: What the provider is known to take of ``n``, ``logprobs`` and
             ``temperature``, before it rejects any of it.
-        keys: Under which its rejections stand, one for each model that may be asked.
+        keys: What rejections are remembered under, one for each model that may be
+            asked.
         question: What the user asks, for similarities that use it.
         tools_bound: Whether the answer may call tools on the application's behalf.
         structured: Whether calls are a form of the answer, so that they are compared:
@@ -140,7 +141,7 @@ class Request:
     replayed: bool = False
 
     def calls_tools(self, reply: Reply, /) -> bool:
-        """Return whether a reply calls anything that is no form of the answer."""
+        """Look for a call in a reply that is no form of the answer."""
         calls, forms = reply.tool_calls, self.structured
         if calls is None or not isinstance(forms, frozenset):
             return calls is not None and not forms

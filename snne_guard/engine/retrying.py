@@ -32,7 +32,7 @@ _LONGEST_WAIT = 60.0
 
 
 def is_transient(error: BaseException, /) -> bool:
-    """Return whether the same request may succeed a moment later."""
+    """Recognise an error after which the same request may succeed."""
     code = status_of(error)
     if code is not None:
         return is_transient_status(code)
@@ -42,7 +42,7 @@ def is_transient(error: BaseException, /) -> bool:
 
 
 def is_transient_status(code: int, /) -> bool:
-    """Return whether a request with this HTTP status may succeed a moment later."""
+    """Recognise an HTTP status after which the same request may succeed."""
     return code in TRANSIENT_CODES or code >= SERVER_ERROR
 
 

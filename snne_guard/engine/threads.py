@@ -212,7 +212,7 @@ def in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
 
 
 def has_answer(draws: Sequence[Draw]) -> bool:
-    """Return whether the answer is among some requests; it is the first then."""
+    """Look for the answer among some requests; it is the first then."""
     return any(draw.role == "answer" for draw in draws)
 
 
@@ -223,5 +223,5 @@ def seconds_until_first(deadlines: Iterable[float | None]) -> float | None:
 
 
 def is_past(deadline: float | None) -> bool:
-    """Return whether a deadline has passed; None never does."""
+    """Recognise a deadline that has passed; None never does."""
     return deadline is not None and deadline <= time.monotonic()

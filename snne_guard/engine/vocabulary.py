@@ -102,6 +102,7 @@ SCHEMAS = _words(
 """Options that ask for an answer that fits a schema, or is JSON."""
 
 NO_SCHEMA = (None, "", "text/plain", {"type": "text"})
+"""Values of these options that ask for plain text."""
 
 FORMS = _words(
     "function_call functions parallel_tool_calls strict toolConfig tool_choice "
@@ -133,6 +134,7 @@ OWN_TOOLS = (
 )
 """How the types begin of tools that the application runs, not the provider."""
 DECLARATIONS = _words("function functionDeclarations function_declarations toolSpec")
+"""All that a tool of the application has, where it has neither type nor name."""
 
 # -- What a reply says -----------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from snne_guard.langchain.delivery import (
     started_run,
 )
 from snne_guard.langchain.messages import as_chunk, as_message, reply_of
-from snne_guard.langchain.others import asked, check_forms
+from snne_guard.langchain.others import check_forms, tree_of
 from snne_guard.langchain.sender import LangChainSender
 from snne_guard.langchain.structured import asking_step
 from snne_guard.langchain.wrappers import ModelTree
@@ -88,7 +88,7 @@ class GuardedCalls(BaseChatModel):
         inside = ModelTree(self.guarded, given, provider=self.provider)
         names = self._settings.other_models
         pairs = zip(names, self.others, strict=True)
-        others = {name: asked(each, given) for name, each in pairs}
+        others = {name: tree_of(each, given) for name, each in pairs}
         if others and self.structured is not True:
             check_forms(inside, others)
         run = run or self._run

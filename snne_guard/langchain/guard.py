@@ -225,7 +225,8 @@ class SNNEGuard(GuardedCalls):
         **fields: Any,
     ) -> None:
         check_names(fields, type(self).model_fields, what="option")
-        asked = fields.get("others") or other_models or ()
+        # Those of a copy have tools or a schema bound.
+        others = fields.get("others") or other_models or ()
         settings = GuardSettings.given(
             n=n,
             threshold=threshold,
@@ -257,14 +258,14 @@ class SNNEGuard(GuardedCalls):
             min_grounded=min_grounded,
             grounding=grounding,
             include_answer=fields.get("include_answer"),
-            other_models=names_of(asked),
+            other_models=names_of(others),
         )
         if not isinstance(settings.fallback, Runnable | None):
             msg = f"expected fallback to be a runnable, got {type(fallback).__name__}"
             raise ConfigurationError(msg)
         guarded: Any = fields.get("guarded") if model is None else model
         inside = ModelTree(guarded, provider=provider)
-        check_others(asked, inside)
+        check_others(others, inside)
         first = inside.targets[0].model
         tags, metadata = labels_of(guarded)
         shared = fields.get("shared") or GuardState(Limiter(max_concurrency))
@@ -281,7 +282,7 @@ class SNNEGuard(GuardedCalls):
             "tags": [*dict.fromkeys([*tags, *(fields.get("tags") or ())])],
             "metadata": {**metadata, **(fields.get("metadata") or {})},
             "other_models": tuple(other_models or ()),
-            "others": asked,
+            "others": others,
             "provider": provider,
             "cache": False,  # a cached assessment would describe other draws
             "shared": shared,

@@ -1,4 +1,4 @@
-"""LangChain messages as samples: where each provider's class puts what it says."""
+"""LangChain messages read as replies, wherever a provider's class puts what it says."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def check_forms(guarded: ModelTree, others: Mapping[str, ModelTree]) -> None:
                 raise ConfigurationError(msg)
 
 
-def asked(model: ChatRunnable, options: Mapping[str, Any]) -> ModelTree:
+def tree_of(model: ChatRunnable, options: Mapping[str, Any]) -> ModelTree:
     """Return the other model with the stop texts and the token limit of a call."""
     given = answer_settings(options)
     limit, stop = given.get("max_tokens"), given.get("stop")

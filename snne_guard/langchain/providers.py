@@ -79,7 +79,7 @@ def _holds_greedy_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:
     return not given.get("do_sample", getattr(config, "do_sample", False))
 
 
-def _holds_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ARG001 - as above
+def _holds_pipeline(model: Any, kwargs: Mapping[str, Any]) -> bool:  # noqa: ARG001 - what ``applies`` gets
     return any(base.__name__ == "HuggingFacePipeline" for base in type(model.llm).mro())
 
 

@@ -67,9 +67,9 @@ def request_for(
 ) -> ModelRequest:
     """Return the request for a draw; ``options_for`` says what it changes."""
     model, kwargs, provider = target.model, target.options, target.provider
-    # Of another model's options, some models take no stop texts.
-    added = draw.added(target.parameters)
-    wanted = added if draw.other_model is None else frozenset({"stop"} & kwargs.keys())
+    # Another model has its own settings and the call's stop texts, which some reject.
+    stops = frozenset({"stop"} & kwargs.keys())
+    wanted = draw.added(target.parameters) if draw.other_model is None else stops
     optional = wanted - left_out
     if draw.role == "answer" and kwargs.get("logprobs", getattr(model, "logprobs", 0)):
         optional -= {"logprobs"}  # the user's own, which stay

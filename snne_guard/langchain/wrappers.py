@@ -39,7 +39,7 @@ class Target:
         fields: Those of the model; ``dict(model)`` takes six times as long.
         parameters: The parameters that it takes, as far as is known beforehand.
         name: Name of the model, None where it has none.
-        key: Under which is remembered what the model rejects of such a request.
+        key: What rejections of such a request are remembered under.
     """
 
     model: BaseChatModel

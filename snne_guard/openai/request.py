@@ -66,7 +66,7 @@ class ApiRequest:
 
     @property
     def key(self) -> Hashable:
-        """Under which is remembered what the server rejects of such a request."""
+        """What rejections of such a request are remembered under."""
         return self.api.name, self.model[:256], option_key([self.body])
 
     @property

@@ -47,7 +47,7 @@ class OpenAISender:
         self._request = request
         self._api = request.api
         self._rejections = rejections
-        # Under which is remembered what the server rejects of such a request.
+        # What rejections of such a request are remembered under.
         self.key: Hashable = (str(client.base_url), request.key)
         self._streamed_parts: list[dict[str, Any]] = []
         self._failed_before_stream = 0

@@ -1,7 +1,7 @@
 """From answers to a score, without a call of a model.
 
-``score`` makes ``Inputs`` of the answers, and one of ``METHODS`` computes its
-value from what it needs of that set.
+``score`` makes ``Inputs`` of the answers, and one of ``METHODS`` computes its value
+from what it needs of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from snne_guard.similarity import (
     equivalence,
     resolve_similarity,
 )
-from snne_guard.similarity.lexical import check_texts
+from snne_guard.similarity.pairs import check_texts
 from snne_guard.text import is_visible, without_reasoning
 from snne_guard.types import FloatArray, IntArray, Score, Similarity
 

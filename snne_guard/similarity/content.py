@@ -11,12 +11,8 @@ import numpy as np
 
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.json_values import NOT_JSON, alike_values, read_json
-from snne_guard.similarity.lexical import (
-    ALMOST_ONE,
-    common_length,
-    distinct_texts,
-    spread,
-)
+from snne_guard.similarity.lexical import ALMOST_ONE, common_length
+from snne_guard.similarity.pairs import distinct_texts, spread
 from snne_guard.similarity.tokens import cut, notation
 from snne_guard.similarity.words import FUNCTION_WORDS, NEGATIONS, OR, SPELLINGS
 from snne_guard.types import BoolArray, FloatArray
@@ -198,22 +194,22 @@ class _Weighing:
         self._texts: dict[_Answer, str] = {}
         for each in answers:
             text = "".join([units[word] for word in each.tokens])
-            self._texts[each] = self._weighing(text, each.names, self._heavy)
+            self._texts[each] = self._reweighed(text, each.names, self._heavy)
 
     def overlap(self, a: _Answer, b: _Answer) -> float:
         """Return the mean of F1 and containment, by weight; below 1."""
         one, other = self._texts[a], self._texts[b]
         if asked := a.asked & b.asked:
-            one = self._weighing(one, asked, self._asked, a.names)
-            other = self._weighing(other, asked, self._asked, b.names)
+            one = self._reweighed(one, asked, self._asked, a.names)
+            other = self._reweighed(other, asked, self._asked, b.names)
         # A name in one of them is one in both.
-        one = self._weighing(one, b.names & a.others, self._heavy)
-        other = self._weighing(other, a.names & b.others, self._heavy)
+        one = self._reweighed(one, b.names & a.others, self._heavy)
+        other = self._reweighed(other, a.names & b.others, self._heavy)
         shared = common_length(one, other, CONTENT_WEIGHT)
         both, shorter = len(one) + len(other), min(len(one), len(other))
         return min(shared / both + shared / shorter / 2, ALMOST_ONE)
 
-    def _weighing(
+    def _reweighed(
         self, text: str, words: _Words, weight: int, names: _Words = _NONE
     ) -> str:
         """Return a text in which words weigh another weight."""
@@ -256,17 +252,17 @@ class WeighedWords:
         tokens, self.plain = _words(text)
         self.tokens = tokens
         self.words = words = frozenset(tokens)
-        self.letters = labels = _NONE
+        self.letters = _NONE
         if not words.isdisjoint(_LETTERS):
             found = {*map(str.casefold, _LONE.findall(f"\n{text}"))}
             if not (words.isdisjoint(_LETTERED) and words.isdisjoint(_MAYBE_LETTERED)):
                 found |= _LETTERS.intersection(_letters_behind_nouns(tokens))
-            self.letters = labels = words & found
+            self.letters = words & found
         capitals = (_ASCII_CAPITALS if text.isascii() else _CAPITALS).findall(text)
-        if loud := [word.casefold() for word in capitals if word[1:].isupper()]:
-            labels = labels.union(loud) & words
-        self.content = (words - _LIGHT) | labels
-        self.names = self.content.intersection(map(str.casefold, capitals)) | labels
+        acronyms = [word.casefold() for word in capitals if word[1:].isupper()]
+        sure_names = self.letters.union(words.intersection(acronyms))
+        self.content = (words - _LIGHT) | sure_names
+        self.names = self.content.intersection(map(str.casefold, capitals)) | sure_names
         self.numbers: list[str] = []
         if not "".join(words).isalpha():
             signs = {word for word in words if not word.isalpha()}

@@ -10,8 +10,8 @@ from os import PathLike
 import numpy as np
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.similarity.lexical import compare_ordered
 from snne_guard.similarity.local_models import run_model
+from snne_guard.similarity.pairs import compare_ordered
 from snne_guard.types import FloatArray
 
 DEFAULT_CROSS_ENCODER = "cross-encoder/stsb-roberta-large"

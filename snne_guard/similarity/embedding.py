@@ -11,8 +11,8 @@ import numpy as np
 
 from snne_guard.arrays import as_numbers
 from snne_guard.checks import check_function
-from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.similarity.local_models import name_of, run_model
+from snne_guard.similarity.pairs import distinct_texts, spread
 from snne_guard.types import FloatArray
 
 

@@ -1,4 +1,4 @@
-"""JSON values and tool calls, compared part by part."""
+"""JSON values and tool calls: read from a text, and compared part by part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Strings = Callable[[str, str], float]
 
 _HALF = 0.5
 _PROSE = 4  # words
-_FENCE = re.compile(r"\A```(?:json)?\s*+(.*)```\Z", re.IGNORECASE | re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?\s*+(.*)```", re.IGNORECASE | re.DOTALL)
 
 
 def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
@@ -26,8 +26,7 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
     Numbers are exact decimals, so that 1, 1.0 and 1e0 are equal. An object that has a
     key twice is not read: readers differ in which of the values counts.
     """
-    bare = text.strip()
-    bare = _FENCE.sub(r"\1", bare) if bare.startswith("`") else bare
+    bare = unfenced(text)
     if not bare.startswith(("{", "[")):
         return NOT_JSON
     try:
@@ -38,12 +37,34 @@ def read_json(text: str, /) -> Any:  # noqa: ANN401 - JSON may be anything
         return NOT_JSON
 
 
+def repeats_key(text: str, /) -> bool:
+    """Recognise JSON that has a key twice: each program reads it in its own way."""
+    bare = unfenced(text)
+    if bare.startswith(("{", "[")):
+        try:
+            json.loads(bare, object_pairs_hook=_object)
+        except _RepeatedKeyError:
+            return True
+        except (ValueError, RecursionError):
+            pass  # no JSON at all
+    return False
+
+
+def unfenced(text: str, /) -> str:
+    """Return what a fenced block of code holds, if a text is such a block."""
+    bare = text.strip()
+    fenced = _FENCE.fullmatch(bare) if bare.startswith("`") else None
+    return fenced[1].strip() if fenced else bare
+
+
+class _RepeatedKeyError(ValueError):
+    """A key stands twice in an object."""
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; ValueError where a key stands in it twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        msg = "a key stands twice in an object"
-        raise ValueError(msg)
+        raise _RepeatedKeyError
     return found
 
 
@@ -81,7 +102,7 @@ def _parts(a: Any, b: Any, strings: Strings, *, in_call: bool) -> Iterator[float
 
 
 def _are_calls(value: list[Any]) -> bool:
-    """Return whether a list holds calls of tools, as a guard writes them."""
+    """Recognise a list of calls of tools, as a guard writes them."""
     keys = {"args", "name"}
     return all(isinstance(each, dict) and each.keys() == keys for each in value)
 

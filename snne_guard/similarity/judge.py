@@ -10,8 +10,8 @@ import numpy as np
 
 from snne_guard.checks import check_function
 from snne_guard.errors import ScoringError
-from snne_guard.similarity.lexical import distinct_texts, spread
 from snne_guard.similarity.local_models import name_of
+from snne_guard.similarity.pairs import distinct_texts, spread
 from snne_guard.types import BoolArray, FloatArray
 
 _PROMPT = """\

@@ -1,20 +1,18 @@
-"""ROUGE-L between all pairs of texts."""
+"""ROUGE-L, and the longest common subsequence that it counts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import combinations_with_replacement, permutations
-from typing import Any, Literal
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
 from snne_guard.checks import check_choice
-from snne_guard.errors import InputError
+from snne_guard.similarity.pairs import distinct_texts, spread
 from snne_guard.similarity.tokens import rouge_tokens, unicode_tokens
 from snne_guard.types import FloatArray
 
@@ -83,9 +81,10 @@ def rouge_l(
     if not distinct:
         return np.zeros((0, 0))
     tokenized = [cut(text) for text in distinct]
-    # One character a token: rapidfuzz compares 64 of them at a step.
-    character = characters(set[str]().union(*tokenized)).__getitem__
-    encoded = ["".join(map(character, words)) for words in tokenized]
+    # One of 1.1 million characters for each token: rapidfuzz compares 64 at a step.
+    vocabulary = set[str]().union(*tokenized)
+    character = {token: chr(place) for place, token in enumerate(vocabulary)}
+    encoded = ["".join([character[word] for word in words]) for words in tokenized]
     counts = np.array([*map(len, encoded)], dtype=np.float64)
     totals = counts[:, None] + counts
     if counts.max() > ROUGE_L_TOKENS:
@@ -125,53 +124,3 @@ def rouge_l_paper(
 ) -> FloatArray:
     """Compare texts by ROUGE-L as in SNNE's paper: on the tokens of rouge-score."""
     return rouge_l(texts, tokens="rouge", question=question)
-
-
-def check_texts(texts: Sequence[str], /) -> None:
-    """Raise InputError for anything but a sequence of strings."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        msg = f"expected a sequence of texts, got one {type(texts).__name__}"
-        raise InputError(msg)
-    for kind in set(map(type, texts)):
-        if not issubclass(kind, str):
-            msg = f"expected every text to be a str, got {kind.__name__}"
-            raise InputError(msg)
-
-
-def distinct_texts(texts: Sequence[str], /) -> list[str]:
-    """Return each distinct text once, in order; InputError as of ``check_texts``."""
-    check_texts(texts)
-    return list(dict.fromkeys(texts))
-
-
-def spread(
-    matrix: FloatArray, distinct: Sequence[str], texts: Sequence[str], /
-) -> FloatArray:
-    """Return the matrix of all texts from that of the distinct ones."""
-    if len(distinct) == len(texts):
-        return matrix
-    place = {text: row for row, text in enumerate(distinct)}
-    places = [place[text] for text in texts]
-    return matrix[np.ix_(places, places)]
-
-
-def compare_ordered(
-    texts: Sequence[str],
-    compare: Callable[[list[tuple[str, str]]], ArrayLike],
-    /,
-    *,
-    equal: ArrayLike,
-) -> NDArray[Any]:
-    """Return the result for each ordered pair of texts; ``equal`` for equal texts."""
-    distinct = distinct_texts(texts)
-    n = len(distinct)
-    table = np.tile(np.asarray(equal), (n, n, *[1] * np.ndim(equal)))
-    if n > 1:
-        rows, columns = zip(*permutations(range(n), 2), strict=True)
-        table[rows, columns] = compare([*permutations(distinct, 2)])
-    return spread(table, distinct, texts)
-
-
-def characters(tokens: AbstractSet[str], /) -> dict[str, str]:
-    """Return a character for each token; there are 1.1 million of them."""
-    return dict(zip(tokens, map(chr, range(len(tokens))), strict=True))

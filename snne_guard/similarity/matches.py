@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snne_guard.similarity.forms import compatible
-from snne_guard.similarity.lexical import distinct_texts
 from snne_guard.similarity.numbers import stated_number
+from snne_guard.similarity.pairs import distinct_texts
 from snne_guard.types import BoolArray, FloatArray
 
 # Brackets stay, since [3, 4) is not (3, 4], and so does the point of .5.

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from snne_guard.errors import ConfigurationError
-from snne_guard.similarity.lexical import compare_ordered
 from snne_guard.similarity.local_models import run_model
 from snne_guard.similarity.matches import normalised_text
+from snne_guard.similarity.pairs import compare_ordered
 from snne_guard.types import BoolArray, FloatArray
 
 DEFAULT_NLI_MODEL = "microsoft/deberta-v2-xlarge-mnli"

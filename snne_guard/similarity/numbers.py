@@ -10,18 +10,20 @@ from typing import Final
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.words import FUNCTION_WORDS
 
-_PARTS = re.compile(r"(-?)(\.?\d[\d.,:/'_]*)(.*)", re.DOTALL)
-# The digit comes first, since a search for it is quick.
+_PARTS = re.compile(r"(-?)(\.?\d[\d.,:/'_]*)(.*)", re.DOTALL)  # sign, digits, unit
+# 1 200 000. The digit comes first, since a search for it is quick.
 _SPACED = re.compile(r"[1-9](?<![\w.,:/'-].)\d{0,2}(?: \d{3})+(?![\w/])")
+# 1,200,000.50 and 1'200, or 1,00,000 as in India.
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:[,'_]\d{2,3})*[,'_]\d{3}(?:\.\d+)?")
+# 1.200,50 and 1,5, or 1.200.000.
 _EUROPEAN = re.compile(r"\d+(?:\.\d{3})*,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
-# Three digits behind a point may be thousands: 1.250.
+# 7.50, but not 1.250: three digits behind a point may be thousands.
 _LAST_ZEROS = re.compile(
     r"(?<![\w.,:/'])(?![1-9]\d{0,2}\.\d{3}(?!\d))"
     r"(\d{0,40}\.\d{0,40}?[1-9])0{1,40}(?![\w]|[.,:/]\d)"
 )
 _ZEROS = re.compile(r"\.\d{0,40}0")
-_NAME_BEFORE = re.compile(r"([^\W\d_]{1,20})[ -]\Z")
+_NAME_BEFORE = re.compile(r"([^\W\d_]{1,20})[ -]\Z")  # Node 18.20
 _VERSIONED = frozenset(("version", "release", "section", "chapter", "python", "node"))
 _IDLE_ZEROS = re.compile(r"\.(?!000\Z)0+\Z")  # 5.000 is also five thousand
 

@@ -27,6 +27,7 @@ from unicodedata import category
 from snne_guard.similarity.forms import compatible
 from snne_guard.similarity.numbers import plain_numbers, with_plain_numbers
 
+# For each byte the letter or digit that rouge-score sees in it, else a blank.
 _ROUGE = bytes(
     code if chr(code) in "abcdefghijklmnopqrstuvwxyz0123456789" else ord(" ")
     for code in bytes(range(256)).lower()
@@ -36,44 +37,51 @@ _ROUGE = bytes(
 
 _LETTER = r"[^\W\d_]"
 _FORMULA = r"(?:[-+*][a-z\d]|\d[a-z])"  # the end of one, in brackets
-# Where a mark of prose is a sign, looking back at it. A text begins with a line feed
-# here.
+# Where a mark of prose is a sign after all, seen from behind the mark. The text has a
+# line feed before it, so that \n is its beginning too.
 _MARK = rf"""
-      (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])      # !ready, 5! ways
-    | (?:(?<=\n[a-z\d]!)|(?<=\n\d[\d\ ]!))(?=\.?\s*\Z)             # 6!
-    | (?<={_FORMULA}\)!) | (?<=\W:[a-z]!) | (?<=\W:[a-z][a-z]!) # (n-1)!, :q!
-    | (?<=\$[?!]) | (?<=\*\?)                                      # $?, .*?
-    | (?<=[\s(][:?])(?=\w)                                         # :name, ?x
-    | (?<=\w\?)(?=\w)                                              # colou?r
-    | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                       # foo.bar
-    | (?<=[\s*/]\.)\.?(?=[\s/*]|{_LETTER}|\Z)                      # add ., cd .., *.x
-    | (?:(?<=\d')|(?<=[^\w'"]{_LETTER}'))'*(?!\w)                  # 6', f''
-    | (?<=\d")(?!\w) | (?<=\w")(?=\w)                              # 6"
-    | (?<=;) | (?<=:):
+      (?<!{_LETTER}{_LETTER}!)(?<=!)(?=\s*[a-z\d(\[~$=+*/^\x01-])   # !ready, 5! ways
+    | (?:(?<=\n[a-z\d]!)|(?<=\n\d[\d\ ]!))(?=\.?\s*\Z)        # 6!, 12!, 6 !; not Yes!
+    | (?<={_FORMULA}\)!)                                      # (n-1)!
+    | (?<=\W:[a-z]!) | (?<=\W:[a-z][a-z]!)                   # :q!, :wq!
+    | (?<=\$[?!]) | (?<=\*\?)                                 # $?, .*?
+    | (?<=[\s(][:?])(?=\w)                                    # :name, ?x
+    | (?<=\w\?)(?=\w)                                         # colou?r
+    | (?<={_LETTER}{_LETTER}\.)(?={_LETTER})                  # foo.bar; not J.R.R.
+    | (?<=[\s*/]\.)\.?(?=[\s/*]|{_LETTER}|\Z)                 # add ., cd .., *.x
+    | (?:(?<=\d')|(?<=[^\w'"]{_LETTER}'))'*(?!\w)             # 6', f''; not dogs'
+    | (?<=\d")(?!\w) | (?<=\w")(?=\w)                         # 6", here"there
+    | (?<=;) | (?<=:):                                        # x; y, std::sort
 """
 # The hyphen of a grade, an ion or a rating: A-, Cl-, NO3-, BBB-.
 _CHARGED = (
     r"(?:(?<=[^\w][A-Za-z]-)|(?<=\W[A-Z][a-z]-)|(?<=[A-Z][A-Z]-)|(?<=[A-Z]\d-))"
     r"(?=[^\w\s]|\s*\Z)"
 )
-# A number that has to be read, and a hyphen that makes one, an option or a grade.
+# Where digits are more than words, and hyphens more than marks of prose.
 _NUMERAL = rf"""
-      (?<=\d)(?:(?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])|(?<=\.\d)|(?<=(?:inus|tive)\ \d))
-    | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.])
-    | (?<=-)(?:{_CHARGED}|(?=\s*\Z)) | (?<=\n-)(?=-\s)
+      (?<=\d)(?: (?=[^\s\d.,;:?!-]|[.,:]\d|\ [\d%p])          # 5%, 1.5, 5 percent
+        | (?<=\.\d) | (?<=(?:inus|tive)\ \d) )                # .5, minus 5, negative 5
+    | (?<=[^A-Za-z\d]-)(?=[A-Za-z\d.])                        # -5, -v; not 3-5
+    | (?<=-)(?:{_CHARGED}|(?=\s*\Z))                          # (A-), A-
+    | (?<=\n-)(?=-\s)                                         # -- drop it
 """
 _SIGN = re.compile(rf"""[!?.;'":](?:{_MARK})""", re.VERBOSE)
 _GRAMMAR = re.compile(rf"""[!?.;'":0-9-](?:{_MARK}|{_NUMERAL})""", re.VERBOSE)
 # Text of these characters alone is words and marks of prose, and needs no grammar.
 _PLAIN_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'\""
 _PLAIN = f"{_PLAIN_WORD}0123456789- \t\r\n".encode()
-# What is cut apart from the rest: code, and a long stretch of plain words, but for the
-# words at its ends, which may belong to a number ("minus", "percent").
-_CODE = r"```[^`]++```|(?<!\S)--?[A-Za-z][!-~]*+|(?<![\w!-~])[\w.+-]++@[\w.-]*\w"
+# What is cut apart from the rest: code, and for speed a long stretch of plain words,
+# but for the words at its ends, which may belong to a number ("minus", "percent").
+_CODE = r"""
+      ```[^`]++```                                            # a fenced block
+    | (?<!\S)--?[A-Za-z][!-~]*+                               # -v, --all
+    | (?<![\w!-~])[\w.+-]++@[\w.-]*\w                         # a@b.com
+"""
 _ANY = f"[{_PLAIN_WORD}]"
-_STRETCH = rf"(?<={_ANY} ){_ANY}[{_PLAIN_WORD} \t\r\n]{{30,}}(?= {_ANY}++\s)"
-_CODE_APART = re.compile(f"({_CODE})")
-_APART = re.compile(f"({_CODE}|{_STRETCH})")
+_STRETCH = rf"(?<={_ANY}\ ){_ANY}[{_PLAIN_WORD} \t\r\n]{{30,}}(?=\ {_ANY}++\s)"
+_CODE_APART = re.compile(f"({_CODE})", re.VERBOSE)
+_APART = re.compile(f"({_CODE}|{_STRETCH})", re.VERBOSE)
 _PLACE = "\x01"
 _LANGUAGE = re.compile(r"\A```\w++\n")  # of a block of code
 _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
@@ -81,14 +89,19 @@ _PAIR = re.compile(r"(?<=[(\[]\d),(?=\d[)\]])")  # (3,4)
 # -- Markdown, LaTeX's delimiters, quotes and brackets of prose ------------------------
 
 _LINE_START = re.compile(
-    r"\n[^\S\n]*+(?:[-*\u2022]\ (?=\S)|\#{1,6}\ (?=[A-Z\d])|(\w{1,3})\)(?=\s))"
+    r"""\n[^\S\n]*+(?:
+        [-*\u2022]\ (?=\S)                                    # - one
+      | \#{1,6}\ (?=[A-Z\d])                                  # # Title; not # comment
+      | (\w{1,3})\)(?=\s)                                     # a) one, 12) one
+    )""",
+    re.VERBOSE,
 )
 _MARKED = re.compile(r"[*_$`\\]")
 _MARKUP = re.compile(
-    r"""(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?![\w*])
-      | (?<!\w)(__?)(?=[^\s_])([^_\n]{1,300})(?<=\S)\3(?!\w)
-      | (?<![\w$])\$(?=\S)([^$\n]{1,300})(?<=\S)\$(?!\w)
-      | \\[()\[\]] | \\(?=[$%&\#_]) | `
+    r"""(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?![\w*])   # **bold**
+      | (?<!\w)(__?)(?=[^\s_])([^_\n]{1,300})(?<=\S)\3(?!\w)            # _italic_
+      | (?<![\w$])\$(?=\S)([^$\n]{1,300})(?<=\S)\$(?!\w)                # $formula$
+      | \\[()\[\]] | \\(?=[$%&\#_]) | `                                 # \(, \$
     """,
     re.VERBOSE,
 )
@@ -111,17 +124,19 @@ _MARKS = "".join(
 )
 _TOKEN = re.compile(
     rf"""(?=[^\s,]) (?:
-        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+
-            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#])         # v1.2, C++, C#
-              | -{_CHARGED} )?                                    # A-
-      | (?: (?<![A-Za-z\d)\]%°]) - )?                             # a number
-            (?: (?<!/)\d++/\d++(?![/\d]) | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )
-            (?: [eE][+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+
-      | (?=\w)[{_UNSPACED}][{_MARKS}]*+
+        [^\W\d_{_UNSPACED}] (?:[^\W_{_UNSPACED}]|[{_MARKS}])*+     # a word
+            (?: (?<=\d)(?:\.\d++)++ | \+\+ | [+#](?![\w+#])        # v1.2, C++, C#
+              | -{_CHARGED} )?                                     # A-, NO3-
+      | (?: (?<![A-Za-z\d)\]%°]) - )?                              # -5; not 3-5
+            (?: (?<!/)\d++/\d++(?![/\d])                           # 1/2; not 1/2/2024
+              | (?<![\w.])\.\d++ | \d++(?:[.,:'_]\d++)*+ )         # .5, 1,200, 12:30
+            (?: [eE][+-]?\d++\b )?+ (?: \ ?% | \ percent\b )?+     # 1e5, 50 %
+      | (?=\w)[{_UNSPACED}][{_MARKS}]*+                            # a letter of Chinese
       | [<>!=]= | ->
-      | -(?!(?<={_LETTER}-){_LETTER})
+      | -(?!(?<={_LETTER}-){_LETTER})                              # a - b; not a-b
       | [!?.;'":] (?:{_MARK})
-      | /(?!(?<=\d/)\d) | [^\w\s.,;:?!'"/-] | _
+      | /(?!(?<=\d/)\d)                                            # km/h; not 2024/05
+      | [^\w\s.,;:?!'"/-] | _                                      # any other sign
     )""",
     re.VERBOSE,
 )
@@ -167,7 +182,7 @@ def unicode_tokens(text: str, /) -> list[str]:
 
 
 def cut(text: str, /) -> tuple[list[str], bool]:
-    """Return ``unicode_tokens``, and whether it is all words and marks of prose."""
+    """Return the tokens of a text, and whether it is plain words and marks of prose."""
     text = compatible(text).strip()
     prose = _BRACKETS.sub(r"\1", text) if "(" in text else text
     plain = (
@@ -176,7 +191,9 @@ def cut(text: str, /) -> tuple[list[str], bool]:
         and not _GRAMMAR.search(f"\n{prose}")
     )
     tokens = rouge_tokens(prose) if plain else _tokens(text)
-    return tokens or ["".join(text.split())][: bool(text.strip())], plain
+    if text and not tokens:  # nothing but marks of prose
+        tokens = ["".join(text.split())]
+    return tokens, plain
 
 
 def _tokens(text: str) -> list[str]:
@@ -228,10 +245,10 @@ def _scan(text: str) -> list[str]:
 _CODE_PIECE = re.compile(
     r"""(?<=[\w)]\ )[-+*/](?=\ [\w(])                  # a sign between words
       | (?<!\S)(?:--?[A-Za-z]|\.{0,2}/[\w*.])\S*+       # -x, ./x
-      | (?<!\S)[(\[][-+\d.\s]++[,:][-+\d.\s]*+[)\]]    # an interval, a slice
       | (?<!\S)\S*?(?:
-            [=<>^{}\\|@\u03c0\u221a\u221e] | && | // | [~*]/ | \*\.\w | \w_\w
-          | [\w)][*+][\w(]
+            [=<>^{}\\|@\u03c0\u221a\u221e]
+          | // | [~*]/ | \*\.\w | \w_\w               # ~/x, *.py, a_b
+          | [\w)][*+][\w(]                           # a*b
           | [\w)\]'"][(\[](?!s\)|\d{1,3}\])            # f(x), not option(s), source[1]
           | [)\]][\w*/+-]                             # (x)+1
           | [A-Za-z.]/[\w.]++/                        # a/b/c
@@ -264,7 +281,7 @@ def notation(text: str, /, *, plain: bool = False) -> str:
 
 
 def _is_code(text: str) -> bool:
-    """Return whether signs outweigh words, or stand among indented lines."""
+    """Recognise signs that outweigh words, or stand among indented lines."""
     text = _TABLE_ROW.sub("|", text.replace("**", ""))
     pieces, indented = text.split(), bool(_INDENTED.search(text))
     words = sum(
@@ -276,7 +293,7 @@ def _is_code(text: str) -> bool:
 
 
 def _are_rows(lines: Sequence[str]) -> bool:
-    """Return whether lines are those of a CSV or TSV file, or of YAML."""
+    """Recognise the lines of a CSV or TSV file, or of YAML."""
     if not lines:
         return False
     commas = {line.count(",") - line.count(", ") for line in lines}

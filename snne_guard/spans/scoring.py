@@ -11,7 +11,7 @@ from snne_guard.arrays import as_numbers
 from snne_guard.decision import Threshold
 from snne_guard.errors import ConfigurationError, InputError
 from snne_guard.similarity import NLI, resolve_similarity
-from snne_guard.similarity.lexical import check_texts
+from snne_guard.similarity.pairs import check_texts
 from snne_guard.spans.cutting import Part, cut
 from snne_guard.spans.grounding import ground, resolve_grounding, with_support
 from snne_guard.spans.matching import NLIMatch, word_match

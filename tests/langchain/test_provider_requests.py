@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from snne_guard.engine import Draw, asks_for_schema, may_act
 from snne_guard.errors import ConfigurationError
-from snne_guard.langchain.others import asked, bound_to_each
+from snne_guard.langchain.others import bound_to_each, tree_of
 from snne_guard.langchain.sender import LangChainSender
 from snne_guard.langchain.structured import structured_step
 from snne_guard.langchain.wrappers import ModelTree
@@ -309,7 +309,7 @@ async def test_another_model_is_asked_at_its_own_settings(name: str, way: str) -
         asking = LangChainSender(
             ModelTree(model),
             [HumanMessage("The capital of France?")],
-            others={"b": asked(model, call)},
+            others={"b": tree_of(model, call)},
         )
         sent = await body(asking, Draw(role="sample", other_model="b"), way)
         assert at(sent, case.temperature) == 0.3

@@ -40,6 +40,15 @@ DIFFERENT: tuple[tuple[str | None, str, str], ...] = (
     (None, "[0, 1)", "[0, 1]"),
     (None, "```python\nx = 1\n```", "```python\nx = 2\n```"),
     (None, "/usr/bin", "/usr/bin/"),
+    # The same pieces in another order.
+    (None, "src/a/b.py", "src/b/a.py"),
+    (None, "~/x/y", "~/y/x"),
+    (None, "*.a *.b", "*.b *.a"),
+    (None, "host//a/b", "host//b/a"),
+    (None, "foo_bar", "bar_foo"),
+    (None, "x - 3 + y", "y - 3 + x"),
+    (None, "A)-30", "A)30"),
+    (None, "SELECT a, b FROM t", "SELECT b, a FROM t"),
     (None, '{"to": "Ann", "amount": 500}', '{"to": "Ann", "amount": 600}'),
     (
         "What is the capital of France?",

@@ -42,6 +42,7 @@ CASES: list[tuple[str, str]] = [
     ("\u0663 \uff11\uff12", "3 12"),
     ("50% 50 % 100%. 5 percent", "50% 50% 100% 5%"),
     ("-5 \u22125 \u20135 (-5)", "-5 -5 -5 -5"),
+    ("6e23 2.5E-3", "6e23 2.5e-3"),
     ("3-5 3\u20135 3 - 5 5%-10%", "3 5 3 5 3 5 5% 10%"),
     # currencies stand behind their number
     ("$5, 6 $", "5 $ 6 $"),
@@ -57,6 +58,7 @@ CASES: list[tuple[str, str]] = [
     ),
     ("10\u2076 10^6 m\u00b2", "10 ^ 6 10 ^ 6 m ^ 2"),
     ("6*7 = 6 \u00d7 7", "6 * 7 = 6 * 7"),
+    ("a_b -> c", "a _ b \u2192 c"),
     ("km/h and/or x- and y-axis", "km / h and / or x and y axis"),
     ("(in) likely? [sic]", "in likely [ sic ]"),
     ("x = (a + b) - c", "x = ( a + b ) - c"),
