@@ -157,8 +157,8 @@ GAINS = [
     (OTHER, OWN),
     ("reworded", OTHER),
 ]
-IN_PARTS = ["5", OWN, "3+other", "5+other", OTHER]
-GAINS_IN_PARTS = [("5+other", "5"), (OTHER, OWN)]
+IN_PARTS = ["paper 7", "5", OWN, "3+other", "5+other", OTHER]
+GAINS_IN_PARTS = [("5+other", "5"), (OTHER, "paper 7"), (OTHER, OWN)]
 
 
 # -- Tables and targets ----------------------------------------------------------------
@@ -226,7 +226,9 @@ def main(*, every_set: bool = False) -> int:
             ("by other", other_of),
         ):
             print(f"{group}, {what}\n")
-            show(parted(sets, key), IN_PARTS, GAINS_IN_PARTS, every_set=False)
+            parts = parted(sets, key)
+            named = {f"{name}, {len(part)} pairs": part for name, part in parts.items()}
+            show(named, IN_PARTS, GAINS_IN_PARTS, every_set=False)
         least = worst(sets)
         figure, low, high = gain([least], OTHER, OWN)
         print(
