@@ -16,17 +16,20 @@ from snne_guard.engine import (
     GuardState,
     Limiter,
     Outcome,
+    Rejections,
     Request,
     Response,
+    arun_steps,
+    in_thread,
     may_act,
+    option_key,
+    options_for,
     read_cost,
     read_reply,
     request_of,
+    with_failed,
+    without_rejected,
 )
-from snne_guard.engine.options import option_key, options_for
-from snne_guard.engine.protocol import with_failed
-from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
-from snne_guard.engine.tasks import in_thread
 from snne_guard.settings import GuardOptions, GuardSettings
 
 try:

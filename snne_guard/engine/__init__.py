@@ -8,8 +8,10 @@ A door (``SNNEGuard``, ``guard_client``, an adapter of a framework) does three t
 2. It has a sender, an object with ``send`` and ``asend``. Each takes a ``Draw``, asks
    the model, and returns a ``Response``; ``read_reply`` and ``read_cost`` read what
    came. What the model raises, it lets through. ``options_for`` says which of the
-   user's options a draw takes over. A draw of an ``other_model`` goes to that model, at
-   its own settings. A door that streams has a ``StreamingSender``.
+   user's options a draw takes over; ``without_rejected`` sends again without what a
+   provider rejects, and ``with_failed`` counts what that cost. A draw of an
+   ``other_model`` goes to that model, at its own settings. A door that streams has a
+   ``StreamingSender``.
 3. It calls ``run`` or ``arun``, or ``stream`` or ``astream`` where no answer can be
    withheld, and turns the ``Outcome`` into its own message: ``delivery`` says what the
    application gets, ``assessment.to_metadata()`` what is attached to it.
@@ -25,6 +27,7 @@ from snne_guard.engine.options import (
     asks_for_schema,
     is_partial,
     may_act,
+    option_key,
     options_for,
 )
 from snne_guard.engine.protocol import (
@@ -35,14 +38,17 @@ from snne_guard.engine.protocol import (
     Response,
     Sender,
     StreamingSender,
+    with_failed,
 )
 from snne_guard.engine.reading import read_cost, read_reply
+from snne_guard.engine.rejections import Rejections, arun_steps, without_rejected
 from snne_guard.engine.replay import replay_call
 from snne_guard.engine.request import (
     GuardState,
     Request,
     request_of,
 )
+from snne_guard.engine.tasks import in_thread
 from snne_guard.engine.tasks import run as arun
 from snne_guard.engine.tasks import stream as astream
 from snne_guard.engine.threads import run, stream
@@ -54,17 +60,21 @@ __all__ = [
     "Limiter",
     "NoReplyError",
     "Outcome",
+    "Rejections",
     "Request",
     "Response",
     "Sender",
     "StreamingSender",
     "answer_settings",
     "arun",
+    "arun_steps",
     "asks_for_schema",
     "astream",
+    "in_thread",
     "is_partial",
     "may_act",
     "notify",
+    "option_key",
     "options_for",
     "read_cost",
     "read_reply",
@@ -72,4 +82,6 @@ __all__ = [
     "request_of",
     "run",
     "stream",
+    "with_failed",
+    "without_rejected",
 ]
