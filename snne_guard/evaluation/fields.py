@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
 from snne_guard.errors import InputError
 from snne_guard.evaluation.metrics import auroc
 from snne_guard.evaluation.recordings import Recording
-from snne_guard.fields import render_fields
 from snne_guard.fields.scoring import labelled_fields, read_value, value_at
 from snne_guard.types import Field
 
@@ -23,7 +20,6 @@ UNSURE = 0.5
 """Uncertainty above which a field counts as unsure, as ``render_fields`` marks it."""
 
 _SHOWN = 50  # paths; where a model invents the keys, there are very many
-_WORST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,20 +91,6 @@ class FieldTable:
 
 def _floats() -> array[float]:
     return array("d")
-
-
-def worst_fields(recordings: Iterable[Recording], /) -> list[tuple[str, str]]:
-    """The most uncertain fields: the recording's id, and the field with its value."""
-    found = (
-        (each.uncertainty, row, each)
-        for row in recordings
-        for _, each, _ in _fields(row)
-    )
-    worst = heapq.nlargest(_WORST, found, key=itemgetter(0))
-    return [
-        (row.id, render_fields(row.main_answer, [one], threshold=1.0))
-        for _, row, one in worst
-    ]
 
 
 def _fields(recording: Recording) -> Iterator[tuple[str, Field, float]]:

@@ -17,7 +17,6 @@ from snne_guard.errors import InputError, MissingExtraError
 from snne_guard.evaluation import plots
 from snne_guard.evaluation.accepting import error_at, in_words
 from snne_guard.evaluation.conclusions import advice, findings, skipped_by_reason
-from snne_guard.evaluation.fields import worst_fields
 from snne_guard.evaluation.ranking import TITLES, Evaluation
 from snne_guard.evaluation.recordings import Recording
 from snne_guard.text import printable
@@ -61,8 +60,7 @@ def html_report(
         evaluations: What ``evaluate`` returned.
         max_error: The error rate among accepted answers whose threshold is shown.
         texts: Takes the name of a set and returns its recordings, of which those are
-            shown that fooled the guard, and those that it held back wrongly, and the
-            most uncertain fields.
+            shown that fooled the guard, and those that it held back wrongly.
 
     Raises:
         MissingExtraError: jinja2, matplotlib, scipy or scikit-learn is not installed.
@@ -78,9 +76,7 @@ def html_report(
         autoescape=True, finalize=_shown, trim_blocks=True, lstrip_blocks=True
     )
     sections = [_section(each, max_error, texts) for each in evaluations]
-    return environment.from_string(page).render(
-        sections=sections, titles=TITLES, shows_texts=texts is not None
-    )
+    return environment.from_string(page).render(sections=sections, titles=TITLES)
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401 - what the template prints
@@ -120,9 +116,6 @@ def _section(
         "threshold": threshold,
         "max_error": max_error,
         "examples": examples,
-        "worst_fields": worst_fields(texts(evaluation.name))
-        if texts and evaluation.fields
-        else [],
     }
 
 
