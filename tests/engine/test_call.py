@@ -72,6 +72,17 @@ def draws_of(call: Call, results: Any = None) -> Sequence[Draw]:
 # -- Drawing ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("structured", "first"),
+    [(False, 1), (frozenset({"Answer"}), 1), (True, 5)],
+)
+def test_samples_wait_for_an_answer_that_may_call_a_tool(
+    structured: Any, first: int
+) -> None:
+    asking = replace(request(), tools_bound=True, structured=structured)
+    assert len(draws_of(guarded_call(asking))) == first
+
+
 def test_an_ignored_n_is_remembered() -> None:
     state = GuardState()
     outcome = feed(request("n", state=state), lambda *_: "Paris", per_request=1)
