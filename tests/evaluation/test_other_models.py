@@ -358,6 +358,14 @@ def test_another_question_of_the_same_id_is_no_match(fields: Any) -> None:
         list(other.joined(of("a", {"1": "Paris"})))
 
 
+def test_two_others_are_joined_one_after_the_other() -> None:
+    rows: Any = of("a", {"1": "Paris"})
+    for name in ("b", "c"):
+        rows = OtherRecording(of(name, {"1": "Rome"})).joined(rows)
+    (joined,) = rows
+    assert joined.sample_models == (None, "b", "c")
+
+
 def test_what_belongs_to_each_reply_stays_with_it() -> None:
     states = {"hidden_states": [[1.0, 0.0, -1.0], [0.5, -1.0, 0.5]]}
     mine = of("a", {"1": "Paris", "2": "Rome"}, label=1, **states)

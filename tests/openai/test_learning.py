@@ -169,6 +169,7 @@ def test_the_id_of_a_request_is_not_that_of_its_samples(
         (403, "Does the temperature rise?", "Blocked term: temperature rise", {}),
         (500, "Heat it", 'Failed at pos 9: {"temperature": 20, "invalid"', {}),
         (400, "Where?", "Invalid client: temperature", {"user": "temperature"}),
+        (400, "Where?", "Invalid client: n", {"safety_identifier": "n"}),
     ],
 )
 def test_a_stray_rejection_teaches_nothing(
